@@ -1,6 +1,7 @@
 //! The stores that are reached over a network, with the credentials and settings in the environment (`AWS_…`, `GOOGLE_…`, `AZURE_…`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
@@ -11,21 +12,20 @@ use object_store::{
 };
 use reqwest::Url;
 
-use super::Patience;
-
 /// Timeout of a connection.
 const CONNECT_TIMEOUT: &str = "3 seconds";
 
-/// The store at a URL.
+/// The store at a URL. A request is tried again so many times, for so long in all.
 pub(super) fn store(
     kind: &ObjectStoreScheme,
     url: &Url,
-    patience: Patience,
+    retries: usize,
+    whole: Duration,
 ) -> Result<Arc<dyn ObjectStore>> {
     let timeout = ClientConfigKey::ConnectTimeout;
     let retry = RetryConfig {
-        max_retries: patience.retries,
-        retry_timeout: patience.whole,
+        max_retries: retries,
+        retry_timeout: whole,
         ..RetryConfig::default()
     };
     // The builders have the same methods, but no trait in common.

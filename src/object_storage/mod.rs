@@ -243,7 +243,8 @@ impl ObjectStorage {
     fn store(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         #[cfg(feature = "object-storage")]
         if self.kind != ObjectStoreScheme::Local {
-            return clouds::store(&self.kind, &self.url, self.patience);
+            let Patience { whole, retries } = self.patience;
+            return clouds::store(&self.kind, &self.url, retries, whole);
         }
         Ok(Arc::new(LocalFileSystem::new()))
     }

@@ -372,8 +372,11 @@ fn assert_ends_soon(build: CheckerBuilder, image_request: impl FnOnce() -> Image
         kept.iter()
             .all(|(name, bytes)| left.get(name) == Some(bytes))
     );
-    let is_of_layer = |name: &String| name.starts_with("facts-") || name.starts_with("verified-");
-    assert!(left.keys().all(is_of_layer));
+    let is_of_image = |name: &String| {
+        let kinds = ["facts-", "links-", "verified-"];
+        kinds.iter().any(|kind| name.starts_with(kind))
+    };
+    assert!(left.keys().all(is_of_image));
     assert_eq!(checker.facts(&request(layout.path())).unwrap(), facts);
 }
 
