@@ -31,8 +31,7 @@ pub struct Import<'i> {
     /// Mangled name. Source: `st_name`.
     #[serde(borrow)]
     pub name: Cow<'i, str>,
-    /// Index into all versions of [`ElfFacts::version_needs`](super::ElfFacts::version_needs), counted across files; missing without a
-    /// version. Source: DT_VERSYM.
+    /// Index into all versions of `version_needs`, counted across files; missing without a version. Source: DT_VERSYM.
     pub version: Option<u16>,
     /// Whether it may stay undefined. Source: STB_WEAK.
     pub weak: bool,
