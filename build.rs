@@ -4,8 +4,8 @@
 //! - `rules.json`: all rules without their tests;
 //! - `vocabulary.rs`: the names of components, claims and details as constants.
 //!
-//! Invalid YAML, an unquoted version and a rule without an id fail the build. The build script also computes the version of the
-//! layer facts, which is part of their cache key.
+//! Invalid YAML, an unquoted version and a rule without an id fail the build. The build script also computes the versions of what is
+//! cached, which are part of the keys.
 
 #![allow(clippy::print_stdout)] // This is how a build script talks to cargo.
 
@@ -36,6 +36,9 @@ const FACTS: [&str; 13] = [
     "src/yaml.rs",
 ];
 
+/// Everything that decides what the facts of an image say of it.
+const MODEL: [&str; 3] = ["Cargo.lock", "rules/knowledge", "src"];
+
 /// The folder of `rules/` that holds tables instead of rules.
 const KNOWLEDGE: &str = "knowledge";
 
@@ -55,20 +58,18 @@ fn main() -> Outcome {
     let table = |name: &str| read(&rules.join(KNOWLEDGE).join(name));
     let vocabulary = vocabulary(&table("vocabulary.yaml")?, &table("libraries.yaml")?)?;
     fs::write(out.join("vocabulary.rs"), vocabulary)?;
-    facts_version(&root)
+    version(&root, "IMGCHECK_FACTS_CODE", &FACTS)?;
+    version(&root, "IMGCHECK_MODEL_CODE", &MODEL)
 }
 
-/// Passes a hash of all files of [`FACTS`] to the compiler as the environment variable `IMGCHECK_FACTS_CODE`.
-fn facts_version(root: &Path) -> Outcome {
+/// Passes a hash of all these files to the compiler as an environment variable.
+fn version(root: &Path, variable: &str, paths: &[&str]) -> Outcome {
     let mut hasher = Xxh3::new();
-    for path in FACTS {
+    for path in paths {
         println!("cargo::rerun-if-changed={path}");
         hash(&root.join(path), &mut hasher).map_err(|error| format!("{path}: {error}"))?;
     }
-    println!(
-        "cargo::rustc-env=IMGCHECK_FACTS_CODE={:032x}",
-        hasher.digest128()
-    );
+    println!("cargo::rustc-env={variable}={:032x}", hasher.digest128());
     Ok(())
 }
 

@@ -12,11 +12,11 @@ pub enum Key {
         /// Identifies the code, the data and the options that the facts were computed with: 16 hexadecimal digits.
         version: String,
     },
-    /// Which files of an image matter because of links.
-    Links {
-        /// `sha256:…` of the diff IDs of its layers.
-        layers: String,
-        /// As of facts of layers.
+    /// What the facts of an image say: its stack, loader model and GPU code.
+    Model {
+        /// `sha256:…` of its platform, configuration and diff IDs.
+        image: String,
+        /// Identifies the code, the data, the options and the limits that the model was computed with, as of facts of layers.
         version: String,
     },
     /// That the blob with this digest was read and has this diff ID. The entry is empty.
@@ -61,7 +61,7 @@ impl Key {
         };
         match self {
             Key::Facts { diff_id, version } => of_version("facts", version, diff_id),
-            Key::Links { layers, version } => of_version("links", version, layers),
+            Key::Model { image, version } => of_version("model", version, image),
             Key::Image { image, version } => of_version("image", version, image),
             Key::Unread { image, version } => of_version("unread", version, image),
             Key::Plan { name } => {
@@ -76,9 +76,9 @@ impl Key {
         }
     }
 
-    /// Whether it is kept for other machines, too: following links takes less time than asking for what they lead to.
+    /// Whether it is kept for other machines, too: computing a model takes less time than asking for it.
     pub(super) fn is_shared(&self) -> bool {
-        !matches!(self, Key::Links { .. })
+        !matches!(self, Key::Model { .. })
     }
 
     /// Whether the bytes can belong to the key.
@@ -86,7 +86,7 @@ impl Key {
         match self {
             Key::Verified { .. } => bytes.is_empty(),
             Key::Document { digest } => sha256(bytes) == *digest,
-            Key::Facts { .. } | Key::Links { .. } => true,
+            Key::Facts { .. } | Key::Model { .. } => true,
             Key::Image { .. } | Key::Plan { .. } | Key::Unread { .. } => true,
         }
     }
@@ -100,9 +100,9 @@ pub enum CacheEntryKind {
         /// The version of the facts.
         version: String,
     },
-    /// Which files of an image matter because of links.
-    Links {
-        /// The version of the facts.
+    /// What the facts of an image say.
+    Model {
+        /// The version of the model.
         version: String,
     },
     /// That a blob has a diff ID.
@@ -128,7 +128,7 @@ impl CacheEntryKind {
         let version = version.to_owned();
         match kind {
             "facts" if is_named => Some(CacheEntryKind::Facts { version }),
-            "links" if is_named => Some(CacheEntryKind::Links { version }),
+            "model" if is_named => Some(CacheEntryKind::Model { version }),
             _ => None,
         }
     }
@@ -172,12 +172,12 @@ mod tests {
         let kind = name.as_deref().and_then(CacheEntryKind::of);
         let version = "0123456789abcdef".to_owned();
         assert_eq!(kind, Some(CacheEntryKind::Facts { version }));
-        let links = Key::Links {
-            layers: digest.clone(),
+        let model = Key::Model {
+            image: digest.clone(),
             version: "0123456789abcdef".to_owned(),
         };
-        let kind = links.name().as_deref().and_then(CacheEntryKind::of);
-        assert!(matches!(kind, Some(CacheEntryKind::Links { .. })));
+        let kind = model.name().as_deref().and_then(CacheEntryKind::of);
+        assert!(matches!(kind, Some(CacheEntryKind::Model { .. })));
         let pair = Key::Verified {
             digest: digest.clone(),
             diff_id: digest.clone(),

@@ -8,13 +8,14 @@ use chrono::NaiveDate;
 use crate::error::Result;
 use crate::gap::{Gap, GapCode};
 use crate::image::configuration;
+use crate::layer::ReadMethod;
 use crate::limits::Usage;
 use crate::loader::Bounds;
 use crate::reference::name::Name;
 use crate::report::{Inspection, Layer};
 use crate::rules::{self, Facts, TypedName};
 
-use super::facts::ImageFacts;
+use super::facts::{ImageFacts, Outline};
 use super::model::{Model, Models};
 use super::state::Checker;
 use super::subject::LayerOrigin;
@@ -47,46 +48,56 @@ impl Analysis {
     ) -> Result<Self> {
         let start = Instant::now();
         subject.cancellation.check()?;
-        let bounds = Bounds {
-            limits: subject.limits.unwrap_or(checker.limits),
-            cancellation: subject.cancellation.clone(),
-            usage: Usage::default(),
-        };
+        let bounds = bounds(checker, subject);
         let model = models.get_or_make(checker, facts, subject, &bounds)?;
-        let environment = configuration::environment(&facts.config);
-        let labels = configuration::labels(&facts.config);
+        let analysis = Analysis::of_model(checker, facts.outline(), model, subject);
+        Ok(Analysis {
+            elapsed: subject.origin.reading + start.elapsed(),
+            ..analysis
+        })
+    }
+
+    /// Derives the rest from a model.
+    pub(super) fn of_model(
+        checker: &Checker,
+        image: Outline,
+        model: Arc<Model>,
+        subject: &Subject,
+    ) -> Self {
+        let environment = configuration::environment(&image.config);
+        let labels = configuration::labels(&image.config);
         let reference = subject.reference.as_deref();
         let grammar = &checker.knowledge.grammar;
-        let layers = report_layers(facts, subject);
+        let layers = report_layers(&image, subject);
         let inspection = Inspection {
             reference: subject.reference.clone(),
             named: subject.named.clone(),
             title: None,
             source: subject.origin.source,
             access: subject.origin.access,
-            platform: facts.platform.clone(),
-            depth: facts.depth,
+            platform: image.platform,
+            depth: image.depth,
             digest: subject.origin.digest.clone(),
-            config_digest: facts.config_digest.clone(),
+            config_digest: image.config_digest,
             claims: grammar.image_claims(reference, &labels, &environment),
             gaps: [model.gaps.clone(), lazy_layers(&layers)].concat(),
             layers,
             driver: model.driver.clone(),
-            stack: model.stack.clone(),
+            stack: model.stack.components.clone(),
             gpu: model.gpu.clone(),
             loader: Some(model.loader.clone()),
             launch: model.launch.clone(),
             files: model.files,
         };
-        Ok(Analysis {
+        Analysis {
             inspection,
             model,
             typed: subject.typed.clone(),
             typed_name: subject.typed_name.clone(),
             day: subject.day,
-            bounds,
-            elapsed: subject.origin.reading + start.elapsed(),
-        })
+            bounds: bounds(checker, subject),
+            elapsed: subject.origin.reading,
+        }
     }
 
     /// What the rules see.
@@ -109,6 +120,14 @@ impl Analysis {
     }
 }
 
+fn bounds(checker: &Checker, subject: &Subject) -> Bounds {
+    Bounds {
+        limits: subject.limits.unwrap_or(checker.limits),
+        cancellation: subject.cancellation.clone(),
+        usage: Usage::default(),
+    }
+}
+
 /// The parts of a reference; a text that is not a reference has none.
 pub(super) fn parsed_reference(reference: Option<&str>) -> rules::ImageFacts {
     let reference = reference.unwrap_or_default();
@@ -128,25 +147,24 @@ pub(super) fn parsed_reference(reference: Option<&str>) -> rules::ImageFacts {
     }
 }
 
-fn report_layers(facts: &ImageFacts, subject: &Subject) -> Vec<Layer> {
-    let steps = configuration::build_steps(&facts.config, facts.layers.len());
-    let layers = facts.layers.iter().zip(steps).enumerate();
-    let layer = |(index, (layer, created_by)): (usize, (&super::facts::ImageLayer, String))| {
+fn report_layers(image: &Outline, subject: &Subject) -> Vec<Layer> {
+    let steps = configuration::build_steps(&image.config, image.diff_ids.len());
+    let layers = image.diff_ids.iter().zip(steps).enumerate();
+    let layer = |(index, (diff_id, created_by)): (usize, (&String, String))| {
         let origin = subject.origin.layers.get(index).cloned();
         let LayerOrigin {
             digest,
             size,
-            cached,
-            is_lazy,
+            method,
         } = origin.unwrap_or_default();
         Layer {
             index,
-            diff_id: layer.diff_id.clone(),
+            diff_id: diff_id.clone(),
             digest,
             size,
             created_by,
-            cached,
-            is_lazy,
+            cached: method == Some(ReadMethod::Cache),
+            is_lazy: method == Some(ReadMethod::Chunks),
         }
     };
     layers.map(layer).collect()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use super::analyze::Analysis;
+use super::cached_model::KnownImage;
 use super::facts::ImageFacts;
 use super::judge;
 use super::model::Models;
@@ -13,9 +14,11 @@ use super::state::Checker;
 use super::subject::Subject;
 use crate::error::Result;
 use crate::finding::Finding;
+use crate::layer::ReadContext;
 use crate::parallel;
 use crate::policy::Subjects;
 use crate::report::ImageReport;
+use crate::source::Image;
 
 /// Requests of one call that are read at once: as many as layers, so that small images and slow networks use what is there.
 const REQUESTS: usize = 4;
@@ -90,9 +93,18 @@ impl Checker {
 
     /// Reads and analyzes the images of a request, one by one, so that the facts of one are freed before the next is analyzed.
     fn analyze_all(&self, request: &ImageRequest) -> Result<Vec<Analysis>> {
-        let (images, mut models) = (self.images(request)?.into_iter(), Models::default());
-        let analyze = |(facts, subject): (ImageFacts, Subject)| {
-            let mut analysis = Analysis::of(self, &mut models, &facts, &subject)?;
+        let known = |context: &ReadContext, image: &Image| self.cached_model(context, image);
+        let images = self.images_or_known(request, known)?.into_iter();
+        let mut models = Models::default();
+        let analyze = |(image, subject): (KnownImage, Subject)| {
+            let mut analysis = match image {
+                KnownImage::Model(image, model) => Analysis::of_model(self, image, model, &subject),
+                KnownImage::Facts(facts) => {
+                    let analysis = Analysis::of(self, &mut models, &facts, &subject)?;
+                    self.cache_model(&facts, &subject, &analysis);
+                    analysis
+                }
+            };
             self.read_sboms(request, &subject, &mut analysis)?;
             Ok(analysis)
         };

@@ -66,6 +66,22 @@ pub struct ImageFacts {
     pub(super) layers: Arc<[ImageLayer]>,
 }
 
+/// What an image is without the facts of its layers, which follow from it if its layers are what their diff IDs say.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Outline {
+    /// As in [`ImageFacts`].
+    pub depth: Depth,
+    /// As in [`ImageFacts`].
+    pub platform: String,
+    /// As in [`ImageFacts`].
+    pub config_digest: Option<String>,
+    /// As in [`ImageFacts`].
+    #[serde(with = "sorted")]
+    pub config: Arc<ImageConfiguration>,
+    /// Digests of the uncompressed layers, lowest first.
+    pub diff_ids: Vec<String>,
+}
+
 /// One layer of an image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct ImageLayer {
@@ -73,6 +89,20 @@ pub(super) struct ImageLayer {
     pub diff_id: String,
     /// The facts of the layer.
     pub facts: Arc<LayerFacts>,
+}
+
+impl Outline {
+    /// An image as its source describes it, read at this depth.
+    pub fn of(image: &Image, depth: Depth) -> Self {
+        let layers = image.layers.iter();
+        Outline {
+            depth,
+            platform: image.platform.clone(),
+            config_digest: image.config_digest.clone(),
+            config: image.config.clone(),
+            diff_ids: layers.map(|layer| layer.diff_id.clone()).collect(),
+        }
+    }
 }
 
 /// The facts of the layers of images that are held at the same time: images of one base have them once.
@@ -123,6 +153,16 @@ impl ImageFacts {
     /// Digests of the uncompressed layers, lowest first.
     pub fn diff_ids(&self) -> impl Iterator<Item = &str> {
         self.layers.iter().map(|layer| layer.diff_id.as_str())
+    }
+
+    pub(super) fn outline(&self) -> Outline {
+        Outline {
+            depth: self.depth,
+            platform: self.platform.clone(),
+            config_digest: self.config_digest.clone(),
+            config: self.config.clone(),
+            diff_ids: self.diff_ids().map(str::to_owned).collect(),
+        }
     }
 
     /// About how many bytes of memory they take: twice what they take as bytes in the cache, as measured on images of PyTorch. What they

@@ -19,9 +19,7 @@ use crate::elf::Depth;
 use crate::error::{Error, ErrorCode, Result};
 use crate::image::read_linked_files;
 use crate::layer::cache::{FactsCache, version};
-use crate::layer::{
-    EntryKind, LayerFacts, ReadContext, ReadLayer, ReadMethod, SourceLayers, Trust,
-};
+use crate::layer::{EntryKind, LayerFacts, ReadContext, ReadLayer, SourceLayers, Trust};
 use crate::report::ImageReport;
 use crate::source::{self, Image, LayerBlob, registry};
 
@@ -265,7 +263,7 @@ impl Checker {
 
 impl KeptLayer {
     fn of(blob: &LayerBlob, before: &ReadLayer, after: &ReadLayer) -> Self {
-        let is_kept = matches!(before.method, ReadMethod::Cache | ReadMethod::Stream);
+        let is_kept = before.method.is_verified();
         let pairs = before.facts.entries.iter().zip(&after.facts.entries);
         let changed = pairs.enumerate().filter(|(_, (one, other))| one != other);
         KeptLayer {

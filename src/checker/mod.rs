@@ -6,6 +6,7 @@ mod all_images;
 mod analyze;
 mod attest;
 mod builder;
+mod cached_model;
 mod check;
 mod codes;
 mod facts;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use oci_spec::image::ImageConfiguration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::facts::{ImageFacts, ImageLayer};
@@ -18,24 +18,29 @@ use crate::loader::Bounds;
 use crate::process::facts::CacheFacts;
 use crate::process::tree::Tree;
 use crate::process::{LoaderFacts, Programs, coverage};
-use crate::rules::{self, Facts};
-use crate::stack::{self, Component, DriverFloor, Gpu};
+use crate::rules::{self, Facts, StackFacts};
+use crate::stack::{self, DriverFloor, Gpu};
 
 /// What the facts of one image say, without its name.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Model {
-    /// What the rules see, without claims and reference.
-    pub facts: Facts,
-    pub stack: Arc<[Component]>,
+    /// The image for rules, without its name.
+    image: rules::ImageFacts,
+    pub stack: StackFacts,
+    #[serde(with = "with_counts")]
     pub gpu: Arc<Gpu>,
     pub driver: Option<DriverFloor>,
     pub loader: Arc<LoaderFacts>,
-    /// The loader model as a tree; empty unless the checker makes trees.
-    pub tree: Arc<Tree>,
     pub launch: LaunchFacts,
     pub gaps: Vec<Gap>,
     /// Number of files in the merged root filesystem.
     pub files: usize,
+    /// The loader model as a tree; empty unless the checker makes trees.
+    #[serde(skip)]
+    pub tree: Arc<Tree>,
+    /// All of it as rules see it, without claims.
+    #[serde(skip)]
+    pub facts: Facts,
 }
 
 impl Model {
@@ -68,19 +73,12 @@ impl Model {
         loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
-        let serialized_driver = driver.as_ref().map(|it| serialized(it, subject));
-        let loader = Arc::new(loader);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);
         let cache = launch.refreshes_cache.clone().filter(|_| is_changed);
-        Ok(Model {
+        let model = Model {
+            image,
             launch: launch.facts(),
-            facts: Facts {
-                gpu: Some(serialized(&stack.gpu, subject)?),
-                driver: serialized_driver.transpose()?,
-                loader: Some(loader.clone()),
-                ..Facts::of_image(image, Vec::new(), &stack)
-            },
             gaps: [
                 coverage::gaps(&loader),
                 programs.gaps.clone(),
@@ -88,13 +86,27 @@ impl Model {
                 cache.into_iter().collect(),
             ]
             .concat(),
-            stack: stack.components.into(),
-            gpu: stack.gpu.into(),
+            gpu: std::mem::take(&mut stack.gpu).into(),
+            stack: stack.into(),
             driver,
-            loader,
+            loader: loader.into(),
             tree: tree.into(),
             files: root.files().count(),
-        })
+            facts: Facts::default(),
+        };
+        model.with_facts(&subject.named)
+    }
+
+    /// Adds what rules see.
+    pub fn with_facts(self, named: &str) -> Result<Self> {
+        let driver = self.driver.as_ref().map(|it| serialized(it, named));
+        let facts = Facts {
+            gpu: Some(serialized(&self.gpu, named)?),
+            driver: driver.transpose()?,
+            loader: Some(self.loader.clone()),
+            ..Facts::of_image(self.image.clone(), Vec::new(), &self.stack)
+        };
+        Ok(Model { facts, ..self })
     }
 }
 
@@ -108,11 +120,34 @@ impl Model {
 }
 
 /// A fact as rules see it. One that cannot be serialized is not an absent one.
-fn serialized(fact: &impl Serialize, subject: &Subject) -> Result<Value> {
+fn serialized(fact: &impl Serialize, named: &str) -> Result<Value> {
     serde_json::to_value(fact).map_err(|error| {
         let problem = format!("its facts cannot be serialized: {error}");
-        Error::unsupported(subject.named.as_str(), problem)
+        Error::unsupported(named, problem)
     })
+}
+
+/// GPU code with the number of containers per architecture, which reports leave out.
+mod with_counts {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::elf::facts::GpuCode;
+    use crate::stack::Gpu;
+
+    pub fn serialize<S: Serializer>(gpu: &Arc<Gpu>, serializer: S) -> Result<S::Ok, S::Error> {
+        let counts: Vec<&GpuCode> = gpu.libraries.iter().map(|it| &it.code).collect();
+        (&**gpu, counts).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Gpu>, D::Error> {
+        let (mut gpu, counts) = <(Gpu, Vec<GpuCode>)>::deserialize(deserializer)?;
+        for (library, code) in gpu.libraries.iter_mut().zip(counts) {
+            library.code = code;
+        }
+        Ok(Arc::new(gpu))
+    }
 }
 
 /// The models of one call. Images that share facts, such as the tags of one image, share a model.

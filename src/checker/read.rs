@@ -49,14 +49,21 @@ impl Checker {
     /// # Errors
     /// An image cannot be found or read completely, or the request was cancelled.
     pub fn images(&self, request: &ImageRequest) -> Result<Vec<(ImageFacts, Subject)>> {
-        let images = images(self, request);
+        self.images_or_known(request, |_, _| None)
+    }
+
+    /// The images of a request as [`images`](Self::images), or what is known of those whose layers need not be read.
+    pub(super) fn images_or_known<T: Clone + From<ImageFacts>>(
+        &self,
+        request: &ImageRequest,
+        known: impl Fn(&ReadContext, &Image) -> Option<T>,
+    ) -> Result<Vec<(T, Subject)>> {
+        let images = images(self, request, known);
         // After an error the source may not have finished it.
         request.progress.finish();
         images
     }
-}
 
-impl Checker {
     /// The digest of the manifest or index of an image in a registry, by a HEAD request. No layer is read.
     ///
     /// # Errors
@@ -72,13 +79,18 @@ impl Checker {
 }
 
 /// All images of a request, each with the reference that it records.
-fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, Subject)>> {
+fn images<T: Clone + From<ImageFacts>>(
+    checker: &Checker,
+    request: &ImageRequest,
+    known: impl Fn(&ReadContext, &Image) -> Option<T>,
+) -> Result<Vec<(T, Subject)>> {
     if let Some(reference) = &request.reference {
         reference.parse::<Name>()?;
     }
     request.cancellation.check()?;
     if let Some(path) = facts_file(&request.target) {
-        return Ok(vec![saved(checker, request, path)?]);
+        let (facts, subject) = saved(checker, request, path)?;
+        return Ok(vec![(facts.into(), subject)]);
     }
     let mut started = Instant::now();
     let limits = checker.limits_of(request);
@@ -97,28 +109,31 @@ fn images(checker: &Checker, request: &ImageRequest) -> Result<Vec<(ImageFacts, 
     if request.reference.is_some() {
         check_one_image(&images)?;
     }
-    let mut known = HashMap::new();
-    let facts_of = |image: Image| {
+    let mut read_before = HashMap::new();
+    let read = |image: Image| {
         request.cancellation.check()?;
-        let (facts, methods) = match checker.attested(request, &image)? {
-            Some(facts) => (facts, Vec::new()),
-            None => facts(&context, &mut known, &image)?,
+        let (read, methods) = match checker.attested(request, &image)? {
+            Some(facts) => (facts.into(), Vec::new()),
+            None => match known(&context, &image) {
+                Some(known) => (known, vec![ReadMethod::Cache; image.layers.len()]),
+                None => {
+                    let (facts, methods) = facts(&context, &mut read_before, &image)?;
+                    (facts.into(), methods)
+                }
+            },
         };
         let reading = std::mem::replace(&mut started, Instant::now()).elapsed();
-        Ok((facts, subject(request, image, &methods, reading)))
+        Ok((read, subject(request, image, &methods, reading)))
     };
-    let read: Vec<_> = images.into_iter().map(facts_of).collect::<Result<_>>()?;
+    let read: Vec<_> = images.into_iter().map(read).collect::<Result<_>>()?;
     let others = request.aliases.iter().map(|alias| request.renamed(alias));
     let others: Vec<_> = others.flat_map(|alias| under_name(&read, &alias)).collect();
     Ok(read.into_iter().chain(others).collect())
 }
 
 /// Images under another name, which is a promise of its own.
-fn under_name(
-    images: &[(ImageFacts, Subject)],
-    alias: &ImageRequest,
-) -> Vec<(ImageFacts, Subject)> {
-    let named = |(facts, subject): &(ImageFacts, Subject)| {
+fn under_name<T: Clone>(images: &[(T, Subject)], alias: &ImageRequest) -> Vec<(T, Subject)> {
+    let named = |(read, subject): &(T, Subject)| {
         let subject = Subject {
             typed: alias.typed(),
             typed_name: alias.typed_name(),
@@ -126,7 +141,7 @@ fn under_name(
             reference: Some(alias.typed()),
             ..subject.clone()
         };
-        (facts.clone(), subject)
+        (read.clone(), subject)
     };
     images.iter().map(named).collect()
 }
@@ -221,8 +236,7 @@ fn layer_origin(blob: &LayerBlob, method: Option<ReadMethod>) -> LayerOrigin {
     LayerOrigin {
         digest: blob.digest.clone(),
         size: blob.size,
-        cached: method == Some(ReadMethod::Cache),
-        is_lazy: method == Some(ReadMethod::Chunks),
+        method,
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::cached_model;
 use crate::cache::{Cache, CacheEntry, CacheEntryKind, CacheOptions};
 use crate::elf::Depth;
 use crate::error::{Error, Result};
@@ -119,14 +120,21 @@ impl CacheOptions {
     }
 }
 
-/// The versions of the facts that this version of imgcheck reads.
-fn versions() -> [String; 2] {
-    [Depth::Default, Depth::Deep].map(|depth| cache::version(depth, &Limits::default()))
+/// The versions of facts and models that this version of imgcheck reads.
+fn versions() -> Vec<String> {
+    let limits = Limits::default();
+    let versions = |depth| {
+        [
+            cache::version(depth, &limits),
+            cached_model::version(depth, &limits),
+        ]
+    };
+    [Depth::Default, Depth::Deep].map(versions).concat()
 }
 
 fn is_stale(entry: &CacheEntry, versions: &[String]) -> bool {
     match &entry.kind {
-        CacheEntryKind::Facts { version } | CacheEntryKind::Links { version } => {
+        CacheEntryKind::Facts { version } | CacheEntryKind::Model { version } => {
             !versions.contains(version)
         }
         CacheEntryKind::Verified | CacheEntryKind::Document => false,

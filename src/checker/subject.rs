@@ -8,6 +8,7 @@ use oci_spec::image::Descriptor;
 
 use crate::cancellation::Cancellation;
 use crate::launch::Overlay;
+use crate::layer::ReadMethod;
 use crate::limits::Limits;
 use crate::rules::TypedName;
 use crate::source::{AccessMethod, SourceKind};
@@ -65,8 +66,8 @@ pub(super) struct LayerOrigin {
     pub digest: Option<String>,
     /// Bytes of the blob as stored.
     pub size: u64,
-    pub cached: bool,
-    pub is_lazy: bool,
+    /// How its facts were obtained; unknown if they were read before.
+    pub method: Option<ReadMethod>,
 }
 
 impl Subject {

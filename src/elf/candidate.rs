@@ -55,7 +55,7 @@ impl Candidate<'_> {
     pub fn contains(&self, pattern: &Pattern) -> Result<bool, ElfError> {
         for range in self.object.constants() {
             let found = self.object.windows(range, 0, |_, bytes| {
-                if pattern.0.is_match(bytes) {
+                if pattern.is_match(bytes) {
                     ControlFlow::Break(())
                 } else {
                     ControlFlow::Continue(())

@@ -55,7 +55,7 @@ fn find<'r>(
 
 fn matches(candidate: &Candidate, file: &Signature) -> Result<bool, ElfError> {
     let is_exported = |name: &String| candidate.export(name).is_some();
-    let is_match = |pattern: &Pattern, text: &str| pattern.0.is_match(text.as_bytes());
+    let is_match = |pattern: &Pattern, text: &str| pattern.is_match(text.as_bytes());
     let exports_object = |pattern: &Pattern| {
         let mut exports = candidate.exports.iter();
         exports.any(|it| it.object && it.size == 4 && is_match(pattern, &it.name))

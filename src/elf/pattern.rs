@@ -1,18 +1,37 @@
 //! Regular expressions over bytes, as the recipe table writes them.
 
+use std::sync::OnceLock;
+
 use regex::bytes::Regex;
 use serde::Deserialize;
 
-/// A regular expression over bytes.
-#[derive(Debug, Clone)]
-pub(super) struct Pattern(pub Regex);
+/// A regular expression over bytes, compiled when it is first used.
+#[derive(Debug, Deserialize)]
+#[serde(from = "String")]
+pub(super) struct Pattern {
+    source: String,
+    compiled: OnceLock<Option<Regex>>,
+}
 
-impl<'de> Deserialize<'de> for Pattern {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Regex::new(&format!("(?-u){text}"))
-            .map(Pattern)
-            .map_err(serde::de::Error::custom)
+impl From<String> for Pattern {
+    fn from(source: String) -> Self {
+        Pattern {
+            source,
+            compiled: OnceLock::new(),
+        }
+    }
+}
+
+impl Pattern {
+    /// `None` if it is invalid, which the tests exclude.
+    pub fn regex(&self) -> Option<&Regex> {
+        let compile = || Regex::new(&format!("(?-u){}", self.source)).ok();
+        self.compiled.get_or_init(compile).as_ref()
+    }
+
+    /// Whether it matches somewhere in these bytes.
+    pub fn is_match(&self, bytes: &[u8]) -> bool {
+        self.regex().is_some_and(|it| it.is_match(bytes))
     }
 }
 
@@ -26,3 +45,36 @@ macro_rules! bytes_pattern {
     };
 }
 pub(super) use bytes_pattern;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::Value;
+
+    use super::*;
+
+    /// The texts of all patterns of the table.
+    fn patterns(value: &Value, found: &mut Vec<String>) {
+        let is_pattern =
+            |key: &str| ["each", "needed", "object", "pattern", "soname", "text"].contains(&key);
+        for (key, field) in value.as_object().into_iter().flatten() {
+            match field {
+                Value::String(text) if is_pattern(key) => found.push(text.clone()),
+                other => patterns(other, found),
+            }
+        }
+        for item in value.as_array().into_iter().flatten() {
+            patterns(item, found);
+        }
+    }
+
+    #[test]
+    fn all_patterns_of_the_table_are_valid() {
+        let mut found = Vec::new();
+        patterns(&crate::knowledge::table("libraries").unwrap(), &mut found);
+        assert!(found.len() > 50, "{}", found.len());
+        for text in found {
+            assert!(Pattern::from(text.clone()).regex().is_some(), "{text}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! The recipe table (`rules/knowledge/libraries.yaml`): by which exports a library is known, and which readers know its version.
 
+use std::sync::OnceLock;
+
 use regex::bytes::Regex;
 use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64;
@@ -19,8 +21,8 @@ pub struct Recipes {
     pub(super) unidentified: Option<Unidentified>,
     /// xxh3-64 of every export that a recipe names, sorted.
     names: Vec<u64>,
-    /// Patterns of the exported data objects that recipes ask for.
-    objects: Vec<Regex>,
+    /// Patterns of the exported data objects that recipes ask for, once a file has such an object.
+    objects: OnceLock<Vec<Regex>>,
 }
 
 /// The file.
@@ -123,16 +125,13 @@ impl Recipes {
     /// The recipes of a table.
     pub fn new(file: File) -> Self {
         let mut names = Vec::new();
-        let mut objects = Vec::new();
         for library in &file.libraries {
             for file in &library.files {
                 names.extend(file.exports.iter().chain(&file.any_export).map(hash));
                 names.extend(file.returns.iter().map(|it| hash(&it.export)));
-                objects.extend(file.object.iter().map(|pattern| pattern.0.clone()));
             }
             for reading in &library.readings {
                 names.extend(reading.from.exports().into_iter().map(hash));
-                objects.extend(reading.from.object().cloned());
             }
         }
         names.sort_unstable();
@@ -142,14 +141,26 @@ impl Recipes {
             everywhere: file.everywhere,
             unidentified: file.unidentified,
             names,
-            objects,
+            objects: OnceLock::new(),
         }
     }
 
     /// Whether a recipe looks at the export with this name and hash. `object` is the size of a data object.
     pub(super) fn asks_for(&self, name: &[u8], hash: u64, object: Option<u64>) -> bool {
         self.names.binary_search(&hash).is_ok()
-            || object == Some(4) && self.objects.iter().any(|it| it.is_match(name))
+            || object == Some(4) && self.objects().iter().any(|it| it.is_match(name))
+    }
+
+    fn objects(&self) -> &[Regex] {
+        let patterns = |library: &Library| {
+            let files = library.files.iter();
+            let files = files.filter_map(|it| it.object.as_ref()?.regex().cloned());
+            let readings = library.readings.iter();
+            let readings = readings.filter_map(|it| it.from.object().cloned());
+            files.chain(readings).collect::<Vec<_>>()
+        };
+        self.objects
+            .get_or_init(|| self.libraries.iter().flat_map(patterns).collect())
     }
 }
 

@@ -4,12 +4,12 @@
 //! `etc/ld.so.preload` is a link to `opt/x`, a hard link of it, or was unpacked through a link to `etc`. The text of such a file is read
 //! in a second pass.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Node, NodeKind, RootFilesystem};
 use crate::error::{Error, Result};
-use crate::layer::{Capture, Content, Entry, EntryKind, FilePatterns, LayerFacts, LinkedFiles};
+use crate::layer::{Capture, Content, Entry, EntryKind, FilePatterns, LayerFacts};
 use crate::layer::{ReadContext, ReadLayer};
 use crate::limits::{Limit, LimitExceeded, Limits};
 use crate::source::LayerBlob;
@@ -27,13 +27,13 @@ pub fn read_linked_files(
     layers: &mut [ReadLayer],
 ) -> Result<()> {
     let facts: Vec<Arc<LayerFacts>> = layers.iter().map(|layer| layer.facts.clone()).collect();
-    let unread = context.linked_files(blobs, layers, || {
+    let unread = {
         let merged = facts.iter().map(|facts| &**facts);
         let root = RootFilesystem::merge_within(merged, &context.limits, &context.cancellation)?;
         let found = Search::new(&root, context.patterns(), &context.limits).run();
         let found = found.map_err(|exceeded| Error::limit("links of the image", exceeded))?;
-        Ok(positions(&facts, &found))
-    })?;
+        positions(&facts, &found)
+    };
     for (layer, files) in unread {
         let entries = &facts[layer].entries;
         let paths = files
@@ -99,8 +99,11 @@ fn is_unread(entry: &Entry) -> bool {
 }
 
 /// The layer of each entry, and its position there. Of layers that share facts, the first.
-fn positions(facts: &[Arc<LayerFacts>], found: &HashMap<*const Entry, Capture>) -> LinkedFiles {
-    let mut positions = LinkedFiles::new();
+fn positions(
+    facts: &[Arc<LayerFacts>],
+    found: &HashMap<*const Entry, Capture>,
+) -> BTreeMap<usize, BTreeMap<usize, Capture>> {
+    let mut positions: BTreeMap<usize, BTreeMap<usize, Capture>> = BTreeMap::new();
     for (&entry, &capture) in found {
         let layer = facts
             .iter()

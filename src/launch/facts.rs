@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::process::Environment;
 use super::step::Step;
 use super::value::Value;
 
 /// What a container of the image starts, and what changes on the way to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchFacts {
     /// ENTRYPOINT and CMD, or what the caller replaces them with.
     pub command: Vec<String>,
@@ -30,7 +30,7 @@ pub struct LaunchFacts {
 }
 
 /// A variable that a script, a wrapper or the caller changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Its name, such as LD_LIBRARY_PATH.
     pub variable: String,

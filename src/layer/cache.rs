@@ -11,16 +11,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::facts::{Entry, LayerFacts};
 use super::patterns::Capture;
 use crate::cache::{Cache, Key};
-use crate::digest::sha256;
 use crate::elf::Depth;
 use crate::error::{Error, Result};
 use crate::limits::{self, Limits};
 
 /// A hash of the code and data that compute facts; see `build.rs`.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
-
-/// Files of an image that have to be captured because of links, by layer and by position in it.
-pub type LinkedFiles = BTreeMap<usize, BTreeMap<usize, Capture>>;
 
 /// Layer facts of earlier runs.
 #[derive(Debug, Clone)]
@@ -91,33 +87,9 @@ impl FactsCache {
         Ok(())
     }
 
-    /// The linked files of an image whose layers have these diff ids, if the cache knows them.
-    pub(super) fn linked_files(&self, diff_ids: &[&str]) -> Option<LinkedFiles> {
-        let bytes = self.cache.get(&self.links(diff_ids))?;
-        postcard::from_bytes(&bytes).ok()
-    }
-
-    /// Stores the linked files of an image whose layers have these diff ids.
-    ///
-    /// # Errors
-    /// As [`put`](Self::put).
-    pub(super) fn put_linked_files(&self, diff_ids: &[&str], files: &LinkedFiles) -> Result<()> {
-        let bytes = postcard::to_stdvec(files);
-        let bytes = bytes.map_err(|error| Error::output("the linked files of an image", error))?;
-        self.cache.put(&self.links(diff_ids), &bytes);
-        Ok(())
-    }
-
     fn key(&self, diff_id: &str) -> Key {
         Key::Facts {
             diff_id: diff_id.to_owned(),
-            version: self.version.clone(),
-        }
-    }
-
-    fn links(&self, diff_ids: &[&str]) -> Key {
-        Key::Links {
-            layers: sha256(diff_ids.join(" ").as_bytes()),
             version: self.version.clone(),
         }
     }

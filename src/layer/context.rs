@@ -122,6 +122,13 @@ pub enum ReadMethod {
     Directory,
 }
 
+impl ReadMethod {
+    /// Whether the facts are those of bytes that have the diff id of the layer.
+    pub fn is_verified(self) -> bool {
+        matches!(self, ReadMethod::Cache | ReadMethod::Stream)
+    }
+}
+
 impl ReadContext<'_> {
     /// Reads with more or less trust.
     #[must_use]

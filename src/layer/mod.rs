@@ -22,7 +22,6 @@ pub use crate::archive::Owner;
 pub use crate::archive::capabilities::FILE_CAPABILITIES;
 pub use crate::archive::compression::{Compression, SNIFFED, sniff};
 pub use budget::Budget;
-pub use cache::LinkedFiles;
 pub use consumer::SourceLayers;
 pub use context::{LayerReader, ReadContext, ReadLayer, ReadMethod, Trust};
 pub use facts::{Content, Entry, EntryKind, LayerFacts};

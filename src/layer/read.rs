@@ -7,7 +7,6 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::budget::Budget;
 use super::bytes::{Bytes, OneTimeReader};
-use super::cache::LinkedFiles;
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::facts::LayerFacts;
 use super::patterns::Capture;
@@ -102,17 +101,23 @@ impl ReadContext<'_> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The facts that the cache has of a layer. That a configuration claims a diff id never selects facts: somebody must have read a blob
+    /// Whether a layer is known to have its diff id. That a configuration claims one never selects facts: somebody must have read a blob
     /// with this digest and found the diff id, or a container engine that unpacked the layer vouches for it.
-    fn cached(&self, blob: &LayerBlob) -> Option<ReadLayer> {
-        let diff_id = &blob.diff_id;
-        let is_verified = match (&blob.data, &blob.digest) {
+    pub fn is_verified(&self, blob: &LayerBlob) -> bool {
+        match (&blob.data, &blob.digest) {
             (LayerData::Overlay(_) | LayerData::EngineOnly(_), _) => true,
             (LayerData::Directory(_) | LayerData::Squashfs(..), _) | (_, None) => false,
             (LayerData::Range { .. }, _) if self.trust.strict => false,
-            (_, Some(digest)) => self.cache.is_verified(digest, diff_id),
-        };
-        let facts = is_verified.then(|| self.cache.get(diff_id)).flatten()?;
+            (_, Some(digest)) => self.cache.is_verified(digest, &blob.diff_id),
+        }
+    }
+
+    /// The facts that the cache has of a layer.
+    fn cached(&self, blob: &LayerBlob) -> Option<ReadLayer> {
+        let is_verified = self.is_verified(blob);
+        let facts = is_verified
+            .then(|| self.cache.get(&blob.diff_id))
+            .flatten()?;
         Some(ReadLayer {
             facts: Arc::new(facts),
             method: ReadMethod::Cache,
@@ -212,39 +217,6 @@ impl ReadContext<'_> {
         };
         self.unless_cancelled(stream.scan())
             .and_then(|streamed| self.keep(streamed))
-    }
-
-    /// The files of an image that have to be captured because of links: from the cache, or as `find` finds them.
-    ///
-    /// # Errors
-    /// Those of `find`.
-    pub fn linked_files(
-        &self,
-        blobs: &[LayerBlob],
-        layers: &[ReadLayer],
-        find: impl FnOnce() -> Result<LinkedFiles>,
-    ) -> Result<LinkedFiles> {
-        let diff_ids: Vec<&str> = blobs.iter().map(|blob| &*blob.diff_id).collect();
-        let is_verified =
-            |it: &ReadLayer| matches!(it.method, ReadMethod::Cache | ReadMethod::Stream);
-        // Nobody vouches for the other diff ids. Of layers that an image has twice, the facts may be shared.
-        let is_known = layers.iter().all(is_verified)
-            && diff_ids.iter().collect::<HashSet<_>>().len() == diff_ids.len();
-        if !is_known {
-            return find();
-        }
-        let exist = |found: &LinkedFiles| {
-            found.iter().all(|(layer, files)| {
-                let entries = layers.get(*layer).map_or(0, |it| it.facts.entries.len());
-                files.keys().all(|at| *at < entries)
-            })
-        };
-        if let Some(found) = self.cache.linked_files(&diff_ids).filter(exist) {
-            return Ok(found);
-        }
-        let found = find()?;
-        self.cache.put_linked_files(&diff_ids, &found)?;
-        Ok(found)
     }
 
     /// The facts of a layer of which only these files are captured, by path. Entries with different paths may be missing.

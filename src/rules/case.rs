@@ -162,7 +162,7 @@ impl Given {
             driver: self.driver.clone(),
             loader: given("loader", self.loader.as_ref())?.map(Arc::new),
             container_toolkit: toolkit,
-            python: scanned.then(|| self.python.clone().unwrap_or_default()),
+            python: scanned.then(|| self.python.clone().unwrap_or_default().into()),
             lint: given("lint", self.lint.as_ref())?,
             workload: given("workload", self.workload.as_ref())?,
             targets: given("targets", self.targets.as_ref())?.unwrap_or_default(),

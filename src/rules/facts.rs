@@ -61,7 +61,7 @@ pub struct Facts {
     pub container_toolkit: Option<ContainerToolkit>,
     /// What is installed in the Python environments. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub python: Option<PythonFacts>,
+    pub python: Option<Arc<PythonFacts>>,
     /// The image itself.
     pub image: ImageFacts,
     /// What a Dockerfile, requirements file or other build file requests. Only present in `imgcheck lint`.
@@ -102,6 +102,37 @@ pub struct PythonFacts {
     pub overwritten_files: Vec<OverwrittenFiles>,
     /// Virtual environments whose interpreter is a link to a file that the image does not have.
     pub broken_environments: Vec<BrokenEnvironment>,
+}
+
+/// What the files of an image say of its stack.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct StackFacts {
+    /// Every copy of every known library and package, marked if the process gets it.
+    pub components: Arc<[Component]>,
+    /// Number of ELF files by machine.
+    pub machines: BTreeMap<String, usize>,
+    /// What the image requests from NVIDIA's container toolkit.
+    pub container_toolkit: ContainerToolkit,
+    /// What is installed in the Python environments.
+    pub python: Arc<PythonFacts>,
+}
+
+impl From<Stack> for StackFacts {
+    fn from(stack: Stack) -> Self {
+        let python = PythonFacts {
+            distributions: stack.importable(),
+            other_environments: stack.imports.into_iter().skip(1).collect(),
+            unmet_requirements: stack.unmet_requirements,
+            overwritten_files: stack.overwritten_files,
+            broken_environments: stack.broken_environments,
+        };
+        StackFacts {
+            components: stack.components.into(),
+            machines: stack.machines,
+            container_toolkit: stack.container_toolkit,
+            python: python.into(),
+        }
+    }
 }
 
 impl PythonFacts {
@@ -236,7 +267,7 @@ impl Facts {
     }
 
     /// The facts of an image. The environment and labels in `image` are those of its configuration.
-    pub fn of_image(image: ImageFacts, claims: Vec<Claim>, stack: &Stack) -> Self {
+    pub fn of_image(image: ImageFacts, claims: Vec<Claim>, stack: &StackFacts) -> Self {
         let mut loaded = BTreeMap::new();
         for component in stack.components.iter().filter(|component| component.loaded) {
             loaded
@@ -249,13 +280,7 @@ impl Facts {
             stack: Some(loaded),
             copies: Some(stack.components.iter().map(ComponentFacts::from).collect()),
             container_toolkit: Some(stack.container_toolkit.clone()),
-            python: Some(PythonFacts {
-                distributions: stack.importable(),
-                other_environments: stack.imports.iter().skip(1).cloned().collect(),
-                unmet_requirements: stack.unmet_requirements.clone(),
-                overwritten_files: stack.overwritten_files.clone(),
-                broken_environments: stack.broken_environments.clone(),
-            }),
+            python: Some(stack.python.clone()),
             image: ImageFacts {
                 process_env: Some(image.process_env.or(image.env.clone()).unwrap_or_default()),
                 env: Some(image.env.unwrap_or_default()),

@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-pub use facts::{ComponentFacts, Facts, ImageFacts, TypedName};
+pub use facts::{ComponentFacts, Facts, ImageFacts, StackFacts, TypedName};
 pub use questions::Questions;
 pub use rule::Rule;
 

@@ -32,7 +32,7 @@ pub struct Coverage {
 }
 
 /// One copy of one component. The keys are those of the JSON report.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Component {
     /// A name of the fixed list: `torch`, `cuda-runtime`, `cudnn`, `python`, `os` …
     pub name: String,
@@ -46,7 +46,7 @@ pub struct Component {
     /// another process of the image maps it.
     pub loaded: bool,
     /// Further facts of this copy by name, such as `cuda`, `compiled-cudnn` and `build` of torch.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, String>,
     /// All that says something of its version, strongest first.
     pub evidence: Vec<Evidence>,

@@ -373,7 +373,7 @@ fn assert_ends_soon(build: CheckerBuilder, image_request: impl FnOnce() -> Image
             .all(|(name, bytes)| left.get(name) == Some(bytes))
     );
     let is_of_image = |name: &String| {
-        let kinds = ["facts-", "links-", "verified-"];
+        let kinds = ["facts-", "model-", "verified-"];
         kinds.iter().any(|kind| name.starts_with(kind))
     };
     assert!(left.keys().all(is_of_image));

@@ -67,7 +67,7 @@ impl Image {
         let facts = Facts {
             driver: driver.and_then(|floor| serde_json::to_value(floor).ok()),
             loader: Some(loader.into()),
-            ..Facts::of_image(about, vec![], &stack)
+            ..Facts::of_image(about, vec![], &stack.into())
         };
         RuleSet::builtin().unwrap().evaluate(&facts).unwrap()
     }

@@ -3,15 +3,14 @@
 use std::time::{Duration, Instant};
 
 use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::internals::stack::Stack;
+use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet, StackFacts};
 use serde_json::{Value, json};
 
 fn facts(loader: Value) -> Facts {
     let loader: LoaderFacts = serde_json::from_value(loader).unwrap();
     Facts {
         loader: Some(loader.into()),
-        ..Facts::of_image(ImageFacts::default(), vec![], &Stack::default())
+        ..Facts::of_image(ImageFacts::default(), vec![], &StackFacts::default())
     }
 }
 

@@ -41,7 +41,8 @@ impl StringPattern {
                     true => bytes.len(),
                     false => bytes.len().saturating_sub(OVERLAP),
                 };
-                for captures in self.pattern.0.captures_iter(bytes) {
+                let pattern = self.pattern.regex().into_iter();
+                for captures in pattern.flat_map(|it| it.captures_iter(bytes)) {
                     let Some(whole) = captures.get(0).filter(|it| it.start() < settled) else {
                         break;
                     };
@@ -68,11 +69,11 @@ impl StringPattern {
     }
 
     fn value(&self, text: &[u8]) -> String {
-        let Some(each) = &self.each else {
+        let Some(each) = self.each.as_ref().and_then(Pattern::regex) else {
             return String::from_utf8_lossy(text).into_owned();
         };
         let mut known = HashSet::new();
-        let parts = each.0.captures_iter(text);
+        let parts = each.captures_iter(text);
         let parts = parts.map(|captures| String::from_utf8_lossy(group(&captures)).into_owned());
         let values: Vec<String> = parts.filter(|part| known.insert(part.clone())).collect();
         values.join(" ")
@@ -97,7 +98,11 @@ fn shown(text: &[u8]) -> String {
 /// Group 1 of a pattern that the SONAME matches.
 pub(super) fn soname(candidate: &Candidate, pattern: &Pattern) -> Values {
     let read = |soname: &str| {
-        let value = pattern.0.captures(soname.as_bytes())?.get(1)?.as_bytes();
+        let value = pattern
+            .regex()?
+            .captures(soname.as_bytes())?
+            .get(1)?
+            .as_bytes();
         let value = String::from_utf8_lossy(value).into_owned();
         Some((value, format!("SONAME {soname}")))
     };

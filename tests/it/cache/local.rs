@@ -48,7 +48,8 @@ fn a_damaged_entry_is_recomputed_and_replaced() {
     let expected = case.run("cache", &[]).report;
     for damage in ["byte", "cut", "empty", "exchanged"] {
         let [a, b] = case.facts("cache").try_into().unwrap();
-        for path in [&a, &b] {
+        let [model] = case.entries("cache", "model-").try_into().unwrap();
+        for path in [&a, &b, &model] {
             let mut bytes = fs::read(path).unwrap();
             match damage {
                 "byte" => {
@@ -62,6 +63,7 @@ fn a_damaged_entry_is_recomputed_and_replaced() {
             fs::write(path, bytes).unwrap();
         }
         if damage == "exchanged" {
+            fs::remove_file(model).unwrap();
             fs::rename(&a, case.path("other")).unwrap();
             fs::rename(&b, &a).unwrap();
             fs::rename(case.path("other"), &b).unwrap();

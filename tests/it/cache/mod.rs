@@ -3,6 +3,7 @@
 mod command;
 mod concurrent;
 mod local;
+mod model;
 #[cfg(feature = "object-storage")]
 mod object_storage;
 mod shared;
@@ -85,10 +86,15 @@ impl Case {
 
     /// The files of a cache that hold facts.
     fn facts(&self, cache: &str) -> Vec<PathBuf> {
+        self.entries(cache, "facts-")
+    }
+
+    /// The files of a cache that hold entries of a kind.
+    fn entries(&self, cache: &str, kind: &str) -> Vec<PathBuf> {
         let mut files = self.files(cache);
         files.retain(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            name.starts_with("facts-")
+            name.starts_with(kind)
         });
         files
     }

@@ -18,7 +18,7 @@ fn an_image_under_a_wrong_tag_is_found() {
 fn without_facts_every_rule_is_silent() {
     let set = RuleSet::builtin().unwrap();
     assert_eq!(set.evaluate(&Facts::default()).unwrap(), []);
-    let empty = Facts::of_image(ImageFacts::default(), vec![], &Stack::default());
+    let empty = Facts::of_image(ImageFacts::default(), vec![], &StackFacts::default());
     assert_eq!(set.evaluate(&empty).unwrap(), []);
     let subjects = [
         "torch", "cudnn", "python", "os", "ngc", "tgi", "device", "flavour", "nccl", "rocm",

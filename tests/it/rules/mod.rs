@@ -9,7 +9,7 @@ use std::path::Path;
 
 use imgcheck::internals::claims::Claim;
 use imgcheck::internals::finding::Severity;
-use imgcheck::internals::rules::{Facts, ImageFacts, Rule, RuleSet, pages, testing};
+use imgcheck::internals::rules::{Facts, ImageFacts, Rule, RuleSet, StackFacts, pages, testing};
 use imgcheck::internals::stack::{Component, Stack};
 use serde_json::Value;
 
@@ -277,7 +277,7 @@ fn image(torch: &str, claims: Vec<Claim>) -> Facts {
         components: vec![component],
         ..Stack::default()
     };
-    Facts::of_image(named("pytorch-cuda", "v2.9"), claims, &stack)
+    Facts::of_image(named("pytorch-cuda", "v2.9"), claims, &stack.into())
 }
 
 fn named(repository: &str, tag: &str) -> ImageFacts {
