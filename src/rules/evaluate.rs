@@ -12,10 +12,10 @@ use super::deadline::Deadline;
 use super::element::Consequence;
 use super::expression::{Expression, Missing};
 use super::facts::Facts;
-use super::precedence::{self, AccountedFor};
+use super::precedence::AccountedFor;
 use super::questions::Questions;
 use super::rule::Rule;
-use super::scope::Scope;
+use super::scope::{Constants, Scope};
 use super::tables::Tables;
 use super::value::{self, Boxed};
 use super::variables::{Variables, bind};
@@ -36,7 +36,8 @@ pub struct Surroundings<'s> {
     pub cancellation: &'s Cancellation,
 }
 
-/// All findings of some rules: the worst first, of these what fails first, then by rule, in the order of the elements.
+/// All findings of some rules, each of which comes after those that [suppress](super::precedence) it: the worst first, of these what fails
+/// first, then by rule, in the order of the elements.
 ///
 /// # Errors
 ///
@@ -67,14 +68,15 @@ pub fn evaluate_on_each<'r>(
     let mut context = functions::context(&deadline);
     context.set_variable_resolver(&variables);
     bind(&mut context, facts)?;
-    let rules = precedence::order(rules.collect());
+    let rules: Vec<&Rule> = rules.collect();
+    let constants: Vec<Constants> = rules.iter().map(|_| Constants::default()).collect();
     let on_targets = |targets: &[TargetFacts]| {
         let mut context = context.new_inner_scope();
         bind(&mut context, &OnTargets { targets })?;
         let questions = Questions::of(targets, &facts.policy);
         let mut findings = Vec::new();
         let mut accounted = AccountedFor::default();
-        for rule in &rules {
+        for (rule, constants) in rules.iter().zip(&constants) {
             let evaluation = Evaluation {
                 rule,
                 facts,
@@ -83,6 +85,7 @@ pub fn evaluate_on_each<'r>(
                 is_asked: facts.image.scanned && questions.include(rule) == Some(true),
             };
             let scope = Scope::new(context.new_inner_scope(), rule.bindings.iter().collect());
+            let scope = scope.sharing(constants);
             let outcome = evaluation.run_in_time(scope, &mut accounted, &mut findings);
             surroundings.cancellation.check()?;
             outcome?;

@@ -34,6 +34,7 @@ mod variables;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 pub use facts::{ComponentFacts, Facts, ImageFacts, StackFacts, TypedName};
 pub use questions::Questions;
@@ -59,6 +60,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct RuleSet {
     rules: Vec<Rule>,
+    /// The positions of the rules in the order in which they are evaluated.
+    order: OnceLock<Vec<usize>>,
     /// Files of the user that were read; one that is named twice counts once.
     files: BTreeSet<PathBuf>,
     /// The knowledge tables, read on first use.
@@ -167,6 +170,7 @@ impl RuleSet {
                 .fault(at..at + rule.id.len(), &problem, Some(help)));
         }
         self.rules.push(rule);
+        self.order = OnceLock::new();
         Ok(())
     }
 
@@ -253,15 +257,16 @@ impl RuleSet {
         evaluate::evaluate_on_each(rules, facts, targets, &surroundings)
     }
 
-    /// The `wanted` rules that see such facts.
+    /// The `wanted` rules that see such facts, each after those that suppress it.
     fn applicable(
         &self,
         facts: &Facts,
         wanted: impl Fn(&Rule) -> bool,
     ) -> impl Iterator<Item = &Rule> {
         let is_of_files = facts.lint.is_some();
-        self.rules()
-            .filter(move |rule| rule.is_about_files() == is_of_files && wanted(rule))
+        let order = self.order.get_or_init(|| precedence::order(&self.rules));
+        let rules = order.iter().map(|at| &self.rules[*at]);
+        rules.filter(move |rule| rule.is_about_files() == is_of_files && wanted(rule))
     }
 
     fn surroundings<'s>(

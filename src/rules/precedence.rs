@@ -38,31 +38,32 @@ fn suppresses(rule: &Rule, other: &Rule) -> bool {
     rule.id != other.id && patterns.any(|pattern| glob(&other.id, pattern))
 }
 
-/// The rules in an order in which each comes after all that suppress it. Of two that suppress each other, the first stays first.
-pub fn order(rules: Vec<&Rule>) -> Vec<&Rule> {
-    fn visit<'r>(
+/// The positions of rules in an order in which each comes after all that suppress it. Of two that suppress each other, the first stays
+/// first.
+pub fn order(rules: &[Rule]) -> Vec<usize> {
+    fn visit(
         index: usize,
-        rules: &[&'r Rule],
+        rules: &[Rule],
         suppressing: &[usize],
         visited: &mut [bool],
-        order: &mut Vec<&'r Rule>,
+        order: &mut Vec<usize>,
     ) {
         if std::mem::replace(&mut visited[index], true) {
             return;
         }
         for other in suppressing {
-            if suppresses(rules[*other], rules[index]) {
+            if suppresses(&rules[*other], &rules[index]) {
                 visit(*other, rules, suppressing, visited, order);
             }
         }
-        order.push(rules[index]);
+        order.push(index);
     }
     let all = 0..rules.len();
     let suppressing: Vec<usize> = all.filter(|at| !rules[*at].suppresses.is_empty()).collect();
     let mut visited = vec![false; rules.len()];
     let mut order = Vec::with_capacity(rules.len());
     for index in 0..rules.len() {
-        visit(index, &rules, &suppressing, &mut visited, &mut order);
+        visit(index, rules, &suppressing, &mut visited, &mut order);
     }
     order
 }

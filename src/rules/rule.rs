@@ -14,6 +14,9 @@ use crate::finding::{Confidence, Severity};
 use crate::required_version;
 use crate::yaml::{self, Pairs, Spanned};
 
+/// The fact that is another one in each evaluation on a target.
+const TARGETS: &str = "targets";
+
 /// The text before a last key `tests`; the whole text if another key follows.
 fn without_tests(text: &str) -> &str {
     match text.split_once("\ntests:") {
@@ -161,7 +164,7 @@ impl Rule {
 
     /// Whether it compares the image with the targets.
     pub fn is_about_targets(&self) -> bool {
-        let mentions = |it: &Expression| it.mentions("targets").unwrap_or_default();
+        let mentions = |it: &Expression| it.mentions(TARGETS).unwrap_or_default();
         self.conditions().any(mentions)
     }
 
@@ -216,15 +219,17 @@ fn bindings(source: &Arc<Source>, written: &Pairs) -> Result<(Vec<Binding>, Vec<
         if !problem.is_empty() {
             return Err(source.fault(yaml::span(name), problem, None));
         }
+        let value = Expression::new(source, value);
+        let uses = |binding: &Binding| mentions(&value, &binding.name);
+        let is_of_element = mentions(&value, ELEMENT) || of_element.iter().any(uses);
+        let mut of_targets = shared.iter().filter(|it| !it.is_constant);
+        let varies = is_of_element || mentions(&value, TARGETS) || of_targets.any(uses);
         let binding = Binding {
             name: name.value.clone(),
-            value: Expression::new(source, value),
+            is_constant: !varies,
+            value,
         };
-        let depends = [ELEMENT]
-            .into_iter()
-            .chain(of_element.iter().map(|it| it.name.as_str()))
-            .any(|name| mentions(&binding.value, name));
-        match depends {
+        match is_of_element {
             true => of_element.push(binding),
             false => shared.push(binding),
         }

@@ -1,6 +1,8 @@
 //! The variables that an expression sees: facts, the element `it`, and the `let` bindings of its rule, which are evaluated when an
 //! expression first mentions them.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::result::Result as StdResult;
 
 use cel::Context;
@@ -20,12 +22,19 @@ pub struct Binding {
     pub name: String,
     /// The expression.
     pub value: Expression,
+    /// Whether its value is the same for all elements and on all targets.
+    pub is_constant: bool,
 }
+
+/// The values of the constant bindings of a rule, as far as an expression has mentioned them.
+#[derive(Default)]
+pub struct Constants<'r, 'v>(RefCell<HashMap<&'r str, Outcome<'v>>>);
 
 /// Variables in scope, and bindings that no expression has mentioned yet.
 pub struct Scope<'p, 'v, 'r> {
     context: Context<'p, 'v>,
     pending: Vec<&'r Binding>,
+    constants: Option<&'p Constants<'r, 'v>>,
 }
 
 impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
@@ -34,6 +43,16 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
         Scope {
             context,
             pending: bindings,
+            constants: None,
+        }
+    }
+
+    /// Shares the values of constant bindings with other scopes of the rule, in which the other facts are the same.
+    #[must_use]
+    pub fn sharing(self, constants: &'p Constants<'r, 'v>) -> Self {
+        Scope {
+            constants: Some(constants),
+            ..self
         }
     }
 
@@ -46,7 +65,11 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
         let mut context = self.context.new_inner_scope();
         context.add_variable_as_val(ELEMENT, element);
         let pending = [&self.pending[..], bindings].concat();
-        Scope { context, pending }
+        Scope {
+            context,
+            pending,
+            constants: self.constants,
+        }
     }
 
     /// Sets a variable.
@@ -68,13 +91,27 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
                 continue;
             }
             self.pending.remove(index);
-            if let Ok(value) = self.evaluate(&binding.value)? {
+            if let Ok(value) = self.value_of(binding)? {
                 self.set(&binding.name, value);
             }
             // Evaluating it may have evaluated bindings before it.
             index = 0;
         }
         Ok(())
+    }
+
+    fn value_of(&mut self, binding: &'r Binding) -> Result<Outcome<'v>> {
+        let constants = self.constants.filter(|_| binding.is_constant);
+        let known = constants.and_then(|it| it.0.borrow().get(&*binding.name).cloned());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let value = self.evaluate(&binding.value)?;
+        if let Some(constants) = constants {
+            let mut constants = constants.0.borrow_mut();
+            constants.insert(&binding.name, value.clone());
+        }
+        Ok(value)
     }
 
     /// Evaluates an expression.
