@@ -105,7 +105,7 @@ def start_server(options, home, cluster):
     command += ["--state", state, "--cache-dir", cache, "--drain", "0", "--memory", options.memory]
     command += ["--kubeconfig", cluster.kubeconfig] if cluster else []
     # As deploy/systemd starts it.
-    process = subprocess.Popen(command, env={**os.environ, "MALLOC_ARENA_MAX": "1"})
+    process = subprocess.Popen(command, env={**os.environ, "MALLOC_ARENA_MAX": "2"})
     try:
         wait_for(address)
         yield Server(address, process.pid)
