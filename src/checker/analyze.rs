@@ -50,11 +50,10 @@ impl Analysis {
         subject.cancellation.check()?;
         let bounds = bounds(checker, subject);
         let model = models.get_or_make(checker, facts, subject, &bounds)?;
-        let analysis = Analysis::of_model(checker, facts.outline(), model, subject);
-        Ok(Analysis {
-            elapsed: subject.origin.reading + start.elapsed(),
-            ..analysis
-        })
+        let modeling = start.elapsed();
+        let mut analysis = Analysis::of_model(checker, facts.outline(), model, subject);
+        analysis.elapsed += modeling;
+        Ok(analysis)
     }
 
     /// Derives the rest from a model.
@@ -64,6 +63,7 @@ impl Analysis {
         model: Arc<Model>,
         subject: &Subject,
     ) -> Self {
+        let start = Instant::now();
         let environment = configuration::environment(&image.config);
         let labels = configuration::labels(&image.config);
         let reference = subject.reference.as_deref();
@@ -96,7 +96,7 @@ impl Analysis {
             typed_name: subject.typed_name.clone(),
             day: subject.day,
             bounds: bounds(checker, subject),
-            elapsed: subject.origin.reading,
+            elapsed: subject.origin.reading + start.elapsed(),
         }
     }
 

@@ -175,10 +175,15 @@ mod tests {
 
     /// A class in another pool.
     fn inference() -> NodeClass {
-        let mut class = class("535.183.06", &["i"]);
         let pool = [("pool".to_owned(), "inference".to_owned())];
-        class.nodes[0].labels = Some(Arc::new(pool.into()));
-        class
+        let node = Node {
+            labels: Some(Arc::new(pool.into())),
+            ..Node::default()
+        };
+        NodeClass {
+            nodes: [node].into(),
+            ..class("535.183.06", &[])
+        }
     }
 
     fn on(pool: &str) -> Container {

@@ -50,13 +50,14 @@ impl Source {
             has_gpu: !target.gpus.is_empty() || target.driver.is_some(),
             architecture: architecture.to_owned(),
             cdi: entry.cdi,
-            nodes: vec![Node {
+            nodes: [Node {
                 name: target.name.clone(),
                 labels: entry.labels.clone().map(Arc::new),
                 architecture: architecture.to_owned(),
                 taints: self.each(&entry.taints, taint)?,
                 resources: None,
-            }],
+            }]
+            .into(),
             target,
         })
     }

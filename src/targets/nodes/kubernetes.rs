@@ -176,7 +176,7 @@ fn group(
         has_gpu: key.has_gpu,
         architecture: key.architecture,
         cdi: None,
-        nodes,
+        nodes: nodes.into(),
     };
     classes.into_iter().map(class).collect()
 }

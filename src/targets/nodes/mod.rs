@@ -52,8 +52,8 @@ pub struct NodeClass {
     pub architecture: String,
     /// Whether devices are injected by CDI; absent if unknown.
     pub cdi: Option<bool>,
-    /// The nodes; a declared class has one.
-    pub nodes: Vec<Node>,
+    /// The nodes; a declared class has one. Shared, because there are thousands.
+    pub nodes: Arc<[Node]>,
 }
 
 /// What the scheduler compares of a node.
