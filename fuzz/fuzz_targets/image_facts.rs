@@ -115,7 +115,7 @@ pub fn fuzz(text: &str) {
             .and_then(|floor| serde_json::to_value(floor).ok()),
         loader: Some(loader.into()),
         targets: judged,
-        ..Facts::of_image(about, claims, &stack)
+        ..Facts::of_image(about, claims, &stack.into())
     };
     // Every built-in rule can be evaluated on the facts of every image.
     let findings = tables.rules.evaluate(&facts).expect("a judgement");
