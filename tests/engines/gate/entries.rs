@@ -17,18 +17,26 @@ const STRANGER: u32 = 54_321;
 
 /// The files of a cache that contain facts, one for each layer.
 fn entries(cache: &Path) -> Vec<PathBuf> {
+    entries_of(cache, "facts-")
+}
+
+fn entries_of(cache: &Path, kind: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(cache).unwrap();
     let entries = entries.map(|entry| entry.unwrap().path());
-    let is_facts = |path: &PathBuf| {
-        path.file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .starts_with("facts-")
+    let is_wanted = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with(kind)
     };
-    let mut entries: Vec<PathBuf> = entries.filter(is_facts).collect();
+    let mut entries: Vec<PathBuf> = entries.filter(is_wanted).collect();
     entries.sort();
     entries
+}
+
+/// Removes the model of the only image, which is judged without facts otherwise.
+fn remove_model(cache: &Path) -> PathBuf {
+    let [model] = entries_of(cache, "model-").try_into().unwrap();
+    fs::remove_file(&model).unwrap();
+    model
 }
 
 /// How many layers of a report were not read from their bytes.
@@ -65,11 +73,16 @@ fn an_invalid_entry_is_ignored_without_waiting() {
         let entry = entries(&cache).pop().unwrap();
         fs::remove_file(&entry).unwrap();
         make(&entry);
+        remove_model(&cache);
         let output = run(&mut case.cached(&cache));
         assert_eq!(case.ending(&output), Ending::Whole, "{kind}");
         assert_eq!(cached(&output), all - 1, "{kind}");
         // It was replaced.
         assert_eq!(cached(&run(&mut case.cached(&cache))), all, "{kind}");
+        make(&remove_model(&cache));
+        let output = run(&mut case.cached(&cache));
+        assert_eq!(case.ending(&output), Ending::Whole, "{kind}: model");
+        assert_eq!(cached(&output), all, "{kind}: model");
     }
 }
 
@@ -96,6 +109,7 @@ fn a_cache_that_others_can_write_is_not_believed() {
     mode(&cache, 0o2770).unwrap();
     assert_eq!(cached(&run(&mut case.cached(&cache))), all);
     mode(&entries(&cache)[0], 0o666).unwrap();
+    remove_model(&cache);
     assert_eq!(cached(&run(&mut case.cached(&cache))), all - 1);
     if chown(&cache, Some(STRANGER), None).is_err() {
         say(format_args!(
