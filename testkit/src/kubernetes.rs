@@ -76,6 +76,8 @@ impl Kubernetes {
             port,
             store,
         };
+        kubernetes.write_kubeconfig("admin", "default");
+        kubernetes.write_kubeconfig("imgcheck", "imgcheck");
         kubernetes.wait_until_ready();
         Some(kubernetes)
     }
@@ -86,19 +88,16 @@ impl Kubernetes {
         self.scratch.path()
     }
 
-    /// A kubeconfig for the user with this token: `admin`, or `imgcheck` for the ServiceAccount.
-    ///
-    /// # Panics
-    /// The disk is full.
+    /// The kubeconfig of the user with this token: `admin`, or `imgcheck` for the ServiceAccount.
     #[must_use]
     pub fn kubeconfig(&self, token: &str) -> PathBuf {
+        self.directory().join(format!("{token}.kubeconfig"))
+    }
+
+    /// Writes a kubeconfig; before anybody uses it, since kubectl runs in several threads.
+    fn write_kubeconfig(&self, token: &str, namespace: &str) {
         let authority = self.directory().join("certificates/apiserver.crt");
         let server = format!("https://127.0.0.1:{}", self.port);
-        let namespace = if token == "imgcheck" {
-            token
-        } else {
-            "default"
-        };
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
@@ -107,9 +106,7 @@ impl Kubernetes {
             "contexts": [{"name": token, "context": {"cluster": "test", "user": token, "namespace": namespace}}],
             "current-context": token,
         });
-        let path = self.directory().join(format!("{token}.kubeconfig"));
-        fs::write(&path, config.to_string()).unwrap();
-        path
+        fs::write(self.kubeconfig(token), config.to_string()).unwrap();
     }
 
     /// Runs kubectl as administrator.
