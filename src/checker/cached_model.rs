@@ -4,8 +4,6 @@
 
 use std::sync::Arc;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::analyze::Analysis;
 use super::facts::{ImageFacts, Outline};
 use super::model::Model;
@@ -14,8 +12,9 @@ use super::subject::{LayerOrigin, Subject};
 use crate::cache::Key;
 use crate::digest::sha256;
 use crate::elf::Depth;
+use crate::layer::cache::version_of;
 use crate::layer::{ReadContext, ReadMethod};
-use crate::limits::{self, Limits};
+use crate::limits::Limits;
 use crate::source::Image;
 
 /// A hash of the code and data that compute models; see `build.rs`.
@@ -52,7 +51,8 @@ impl Checker {
     pub(super) fn cache_model(&self, facts: &ImageFacts, subject: &Subject, analysis: &Analysis) {
         let is_verified = |it: &LayerOrigin| it.method.is_some_and(ReadMethod::is_verified);
         let layers = &subject.origin.layers;
-        if layers.is_empty() || !layers.iter().all(is_verified) {
+        let is_kept = self.cache.directory().is_some();
+        if !is_kept || layers.is_empty() || !layers.iter().all(is_verified) {
             return;
         }
         let key = key(&facts.outline(), &analysis.bounds.limits);
@@ -73,9 +73,7 @@ fn key(image: &Outline, limits: &Limits) -> Option<Key> {
 
 /// The version of models, as in [`Key::Model`]: depends on the code, the built-in data, the depth and the limits.
 pub(super) fn version(depth: Depth, limits: &Limits) -> String {
-    let limits: Vec<u64> = limits::ALL.iter().map(|it| limits.of(*it)).collect();
-    let computed_with = format!("{CODE} {depth:?} {limits:?}");
-    format!("{:016x}", xxh3_64(computed_with.as_bytes()))
+    version_of(CODE, depth, limits, |_| true)
 }
 
 #[cfg(test)]

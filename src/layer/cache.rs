@@ -13,7 +13,7 @@ use super::patterns::Capture;
 use crate::cache::{Cache, Key};
 use crate::elf::Depth;
 use crate::error::{Error, Result};
-use crate::limits::{self, Limits};
+use crate::limits::{self, Limit, Limits};
 
 /// A hash of the code and data that compute facts; see `build.rs`.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
@@ -105,12 +105,22 @@ fn verified(digest: &str, diff_id: &str) -> Key {
 /// The version of the facts, as in [`Key::Facts`]: depends on the code, the built-in data, the depth, and the limits that a layer can
 /// exceed, so that what was read within large limits is not used within smaller ones.
 pub fn version(depth: Depth, limits: &Limits) -> String {
-    let limits: Vec<u64> = limits::ALL
+    version_of(CODE, depth, limits, |limit| limit.applies_to_layers())
+}
+
+/// The version of what this code computes at this depth within the limits that it depends on.
+pub fn version_of(
+    code: &str,
+    depth: Depth,
+    limits: &Limits,
+    depends_on: impl Fn(&Limit) -> bool,
+) -> String {
+    let limits = limits::ALL
         .iter()
-        .filter(|limit| limit.applies_to_layers())
-        .map(|limit| limits.of(*limit))
-        .collect();
-    let computed_with = format!("{CODE} {depth:?} {limits:?}");
+        .filter(|it| depends_on(it))
+        .map(|it| limits.of(*it));
+    let limits: Vec<u64> = limits.collect();
+    let computed_with = format!("{code} {depth:?} {limits:?}");
     format!("{:016x}", xxh3_64(computed_with.as_bytes()))
 }
 
@@ -121,7 +131,6 @@ mod tests {
     use super::*;
     use crate::elf::Refusal;
     use crate::elf::facts::*;
-    use crate::limits::Limit;
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
         Entry {

@@ -77,6 +77,7 @@ pub struct Rule {
     /// Whether the rule is built in and so has a page in the book.
     pub builtin: bool,
     is_about_files: OnceLock<bool>,
+    is_about_targets: OnceLock<bool>,
 }
 
 impl Rule {
@@ -139,6 +140,7 @@ impl Rule {
             references: file.references,
             source,
             is_about_files: OnceLock::new(),
+            is_about_targets: OnceLock::new(),
         })
     }
 
@@ -165,7 +167,9 @@ impl Rule {
     /// Whether it compares the image with the targets.
     pub fn is_about_targets(&self) -> bool {
         let mentions = |it: &Expression| it.mentions(TARGETS).unwrap_or_default();
-        self.conditions().any(mentions)
+        *self
+            .is_about_targets
+            .get_or_init(|| self.conditions().any(mentions))
     }
 
     /// Whether it judges files that images are built from.
