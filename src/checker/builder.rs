@@ -254,7 +254,7 @@ impl CheckerBuilder {
         for file in &self.nodes {
             let classes = node_files::classes(std::slice::from_ref(file), gpus)?;
             let classes = classes.into_iter().filter(|it| it.has_gpu);
-            policy.targets.extend(classes.map(|it| it.target));
+            policy.targets.extend(classes.map(|it| it.target.clone()));
         }
         let rules = self.add_rules(rules, &config)?;
         let cache = match (&self.store, &self.cache) {

@@ -49,7 +49,7 @@ pub(crate) use kept::{Reports, SharedLayers, UnreadReason};
 pub use lint_request::LintRequest;
 pub use preflight::PreflightRequest;
 #[cfg(feature = "gate")]
-pub(crate) use preflight::{Deployment, schedule_digest};
+pub(crate) use preflight::{Deployment, Schedule};
 pub use render::{Comparison, Format, View};
 pub use report::{Report, Unread};
 pub use request::ImageRequest;

@@ -1,6 +1,7 @@
 //! Nodes of a cluster, from files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::knowledge;
@@ -12,7 +13,7 @@ use crate::targets::nodes::{self, NodeClass};
 const MAX_NODES: u64 = 512 * 1024 * 1024;
 
 /// The classes of the nodes in files of `kubectl get nodes,resourceslices -o json`.
-pub(super) fn classes(files: &[PathBuf], gpus: &GpuTable) -> Result<Vec<NodeClass>> {
+pub(super) fn classes(files: &[PathBuf], gpus: &GpuTable) -> Result<Vec<Arc<NodeClass>>> {
     let names: Vec<String> = files
         .iter()
         .map(|path| path.display().to_string())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::targets::nodes::{self, NodeClass};
 
@@ -50,7 +51,7 @@ pub struct Related {
 pub struct ClusterState {
     /// The classes of its nodes; `None` if no nodes are known. The gate adds those that the configuration declares, such as pools that
     /// are scaled to zero.
-    pub classes: Option<Vec<NodeClass>>,
+    pub classes: Option<Vec<Arc<NodeClass>>>,
     /// The labels of its namespaces, by name.
     pub namespaces: BTreeMap<String, Labels>,
     /// The node selectors of its runtime classes, by name.

@@ -153,10 +153,13 @@ impl Gate {
             };
             self.known(question, image, job, cancellation, &lacking)
         };
+        let containers = question.workload.containers.iter();
         let report = checker.deployed(
-            &Deployment {
+            Deployment {
                 workload: &question.workload,
-                classes: question.view.classes.as_deref(),
+                schedules: containers
+                    .map(|it| Some(question.view.schedule(it)?.0))
+                    .collect(),
                 day: question.day,
                 cancellation: cancellation.clone(),
             },
@@ -210,7 +213,9 @@ fn key(question: &Question, resolved: &Images) -> VerdictKey {
         ..
     } = question;
     let containers = workload.containers.iter();
-    let containers: Vec<_> = containers.map(|it| (it, view.schedule(it))).collect();
+    let containers: Vec<_> = containers
+        .map(|it| (it, view.schedule(it).map(|(_, digest)| digest)))
+        .collect();
     let text = format!(
         "{} {day} {:?} {:?} {containers:?} {resolved:?}",
         view.generation, workload.kind, workload.namespace

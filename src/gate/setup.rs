@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use quick_cache::sync::Cache;
 
 use super::cluster::ClusterState;
-use crate::checker::{Checker, schedule_digest};
+use crate::checker::{Checker, Schedule};
 use crate::error::{Error, Result};
 use crate::knowledge;
 use crate::policy::gate::GateConfig;
@@ -20,7 +20,7 @@ pub struct Setup {
     /// Which objects start containers.
     pub kinds: Kinds,
     /// The node classes that the configuration declares for the cluster.
-    declared: Option<Vec<NodeClass>>,
+    declared: Option<Vec<Arc<NodeClass>>>,
 }
 
 impl Setup {
@@ -57,29 +57,31 @@ pub struct View {
     /// The cluster.
     pub cluster: Arc<ClusterState>,
     /// The classes of the cluster and those that are declared; `None` if no nodes are known.
-    pub classes: Option<Vec<NodeClass>>,
+    pub classes: Option<Vec<Arc<NodeClass>>>,
     /// The objects of the cluster that workloads refer to.
     pub objects: Objects,
     /// Which configuration of this process it is.
     pub generation: u64,
-    /// Digests of what the classes are for a container, by its placement.
-    schedules: Cache<(Arc<Placement>, bool), Arc<str>>,
+    schedules: Cache<(Arc<Placement>, bool), (Arc<Schedule>, Arc<str>)>,
 }
 
 /// Placements whose schedules are kept. Pods of one owner share theirs.
 const PLACEMENTS: usize = 1000;
 
 impl View {
-    /// What of the cluster decides the verdict on a container: it stays the same while nodes come and go that make no difference.
-    pub fn schedule(&self, container: &Container) -> Option<Arc<str>> {
+    /// What the scheduler may choose for a container, and a digest of what of it decides the verdict: that stays the same while nodes
+    /// come and go that make no difference. `None` if no nodes are known.
+    pub fn schedule(&self, container: &Container) -> Option<(Arc<Schedule>, Arc<str>)> {
         let classes = self.classes.as_deref()?;
         let place = (container.placement.clone(), container.gpu.is_some());
         if let Some(known) = self.schedules.get(&place) {
             return Some(known);
         }
-        let digest: Arc<str> = schedule_digest(container, classes).into();
-        self.schedules.insert(place, digest.clone());
-        Some(digest)
+        let schedule = Schedule::of(container, classes);
+        let digest = schedule.digest();
+        let found = (Arc::new(schedule), digest.into());
+        self.schedules.insert(place, found.clone());
+        Some(found)
     }
 }
 
@@ -149,7 +151,7 @@ mod tests {
     use crate::targets::nodes::Node;
 
     /// A class with nodes, each with a time in its labels as GPU feature discovery gives them.
-    fn class(driver: &str, nodes: &[&str]) -> NodeClass {
+    fn class(driver: &str, nodes: &[&str]) -> Arc<NodeClass> {
         let node = |name: &&str| Node {
             name: (*name).to_owned(),
             labels: Some(Arc::new(
@@ -161,7 +163,7 @@ mod tests {
             )),
             ..Node::default()
         };
-        NodeClass {
+        Arc::new(NodeClass {
             target: Target {
                 name: "h100".to_owned(),
                 driver: Some(driver.to_owned()),
@@ -170,20 +172,20 @@ mod tests {
             has_gpu: true,
             nodes: nodes.iter().map(node).collect(),
             ..NodeClass::default()
-        }
+        })
     }
 
     /// A class in another pool.
-    fn inference() -> NodeClass {
+    fn inference() -> Arc<NodeClass> {
         let pool = [("pool".to_owned(), "inference".to_owned())];
         let node = Node {
             labels: Some(Arc::new(pool.into())),
             ..Node::default()
         };
-        NodeClass {
-            nodes: [node].into(),
-            ..class("535.183.06", &[])
-        }
+        Arc::new(NodeClass {
+            nodes: vec![node],
+            ..NodeClass::clone(&class("535.183.06", &[]))
+        })
     }
 
     fn on(pool: &str) -> Container {
@@ -196,11 +198,16 @@ mod tests {
         }
     }
 
+    /// What of the cluster decides the verdict on a container.
+    fn decisive(view: &View, container: &Container) -> Option<Arc<str>> {
+        view.schedule(container).map(|(_, digest)| digest)
+    }
+
     #[test]
     fn a_verdict_outlives_nodes_that_make_no_difference() {
         let setup = || Setup::new(Checker::builder().build().unwrap()).unwrap();
         let views = Views::new(setup());
-        let view = |classes: Vec<NodeClass>| {
+        let view = |classes: Vec<Arc<NodeClass>>| {
             views.of(Arc::new(ClusterState {
                 classes: Some(classes),
                 ..ClusterState::default()
@@ -211,15 +218,15 @@ mod tests {
         let grown = view(vec![class("570.86.10", &["a", "b"])]);
         assert!(!Arc::ptr_eq(&first, &grown));
         assert_eq!(first.generation, grown.generation);
-        assert_eq!(first.schedule(&training), grown.schedule(&training));
-        assert_ne!(first.schedule(&training), first.schedule(&other));
+        assert_eq!(decisive(&first, &training), decisive(&grown, &training));
+        assert_ne!(decisive(&first, &training), decisive(&first, &other));
         let beside = view(vec![class("570.86.10", &["a"]), inference()]);
-        assert_eq!(first.schedule(&training), beside.schedule(&training));
-        assert_ne!(first.schedule(&other), beside.schedule(&other));
+        assert_eq!(decisive(&first, &training), decisive(&beside, &training));
+        assert_ne!(decisive(&first, &other), decisive(&beside, &other));
         let older = view(vec![class("470.82.01", &["a", "b"])]);
-        assert_ne!(first.schedule(&training), older.schedule(&training));
+        assert_ne!(decisive(&first, &training), decisive(&older, &training));
         let empty = view(Vec::new());
-        assert_ne!(older.schedule(&training), empty.schedule(&training));
+        assert_ne!(decisive(&older, &training), decisive(&empty, &training));
         views.replace(setup());
         assert_ne!(view(Vec::new()).generation, empty.generation);
     }

@@ -1,5 +1,7 @@
 //! Whether an image runs on a class of nodes.
 
+use std::sync::Arc;
+
 use super::super::judge;
 use super::super::state::Checker;
 use super::images::OnPlatform;
@@ -16,7 +18,7 @@ const UNANSWERED: [&str; 2] = ["gpu-unknown", "driver-unknown"];
 /// Judges the classes that a container can land on. Its image was read for some platforms.
 pub(super) fn judge_classes(
     checker: &Checker,
-    classes: &[&NodeClass],
+    classes: &[Arc<NodeClass>],
     container: &Container,
     platforms: &[OnPlatform],
     fleet: &PolicyFacts,
@@ -25,7 +27,7 @@ pub(super) fn judge_classes(
         let (wanted, found) = (&class.architecture, &image.architecture);
         wanted.is_empty() || found.is_empty() || found == wanted
     };
-    let image_of = |class: &&NodeClass| platforms.iter().position(|image| fits(image, class));
+    let image_of = |class: &Arc<NodeClass>| platforms.iter().position(|image| fits(image, class));
     let images: Vec<Option<usize>> = classes.iter().map(image_of).collect();
     let mut findings = vec![Vec::new(); classes.len()];
     for (at, image) in platforms.iter().enumerate() {
@@ -39,7 +41,7 @@ pub(super) fn judge_classes(
             findings[class] = found;
         }
     }
-    let report = |((class, image), findings): ((&&NodeClass, Option<usize>), Vec<Finding>)| {
+    let report = |((class, image), findings): ((&Arc<NodeClass>, Option<usize>), Vec<Finding>)| {
         let (verdict, reason) = match image {
             None if platforms.is_empty() => (
                 Verdict::Incomplete,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::super::node_files;
 use super::super::report::Unread;
@@ -82,7 +83,7 @@ impl PreflightRequest {
         &self,
         checker: &Checker,
         listing: Option<&Listing>,
-    ) -> Result<Option<Vec<NodeClass>>> {
+    ) -> Result<Option<Vec<Arc<NodeClass>>>> {
         let clusters = &checker.policy.clusters;
         let ways = [
             !self.nodes.is_empty(),

@@ -1,5 +1,7 @@
 //! What all containers are judged with.
 
+use std::sync::Arc;
+
 use super::super::facts::ImageFacts;
 use super::super::request::ImageRequest;
 use super::super::state::Checker;
@@ -16,13 +18,14 @@ pub(super) type Place = (usize, usize);
 pub(crate) type ReadImage<'r> = dyn Fn(&str, &str) -> Result<(ImageFacts, Subject)> + Sync + 'r;
 
 /// What the scheduler may choose, for each container of each workload.
-pub(super) type Schedules<'c> = Vec<Vec<Schedule<'c>>>;
+pub(super) type Schedules = Vec<Vec<Arc<Schedule>>>;
 
 /// What the scheduler may choose of some classes for the containers of workloads.
-pub(super) fn schedules<'c>(workloads: &[Workload], classes: &'c [NodeClass]) -> Schedules<'c> {
+pub(super) fn schedules(workloads: &[Workload], classes: &[Arc<NodeClass>]) -> Schedules {
     let of = |it: &Workload| {
         let containers = it.containers.iter();
-        containers.map(|it| Schedule::of(it, classes)).collect()
+        let schedules = containers.map(|it| Schedule::of(it, classes));
+        schedules.map(Arc::new).collect()
     };
     workloads.iter().map(of).collect()
 }
@@ -35,7 +38,7 @@ pub(super) struct Judging<'j> {
     pub read: &'j ReadImage<'j>,
     pub workloads: &'j [Workload],
     /// What the scheduler may choose for each container; `None` if no nodes are known.
-    pub schedules: Option<Schedules<'j>>,
+    pub schedules: Option<Schedules>,
     /// Whether findings point at lines of manifests. What a cluster is asked to store has none.
     pub locates: bool,
 }
@@ -46,7 +49,7 @@ impl Judging<'_> {
     }
 
     /// The classes that the scheduler may choose; `None` if no nodes are known.
-    pub fn schedule(&self, (workload, index): Place) -> Option<&Schedule<'_>> {
+    pub fn schedule(&self, (workload, index): Place) -> Option<&Schedule> {
         Some(&self.schedules.as_ref()?[workload][index])
     }
 }

@@ -22,9 +22,11 @@ use crate::policy::Subjects;
 use crate::workload;
 
 #[cfg(feature = "gate")]
-pub(crate) use deployment::{Deployment, schedule_digest};
+pub(crate) use deployment::Deployment;
 use judging::{Judging, schedules};
 pub use request::PreflightRequest;
+#[cfg(feature = "gate")]
+pub(crate) use schedule::Schedule;
 use sources::Sources;
 
 impl Checker {

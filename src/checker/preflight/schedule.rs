@@ -1,6 +1,7 @@
 //! Which classes of nodes the scheduler may choose for a container.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 #[cfg(feature = "gate")]
 use crate::digest::sha256;
@@ -10,20 +11,20 @@ use crate::workload::{AffinityFacts, Container};
 
 /// The classes of a cluster, for one container.
 #[derive(Debug)]
-pub(super) struct Schedule<'c> {
+pub(crate) struct Schedule {
     /// Classes with a node that the scheduler may choose.
-    pub reachable: Vec<&'c NodeClass>,
+    pub reachable: Vec<Arc<NodeClass>>,
     /// All classes, each with why its first node is refused; empty if one is reachable.
-    pub excluded: Vec<(&'c NodeClass, String)>,
+    pub excluded: Vec<(Arc<NodeClass>, String)>,
 }
 
-impl<'c> Schedule<'c> {
-    pub fn of(container: &Container, classes: &'c [NodeClass]) -> Self {
+impl Schedule {
+    pub fn of(container: &Container, classes: &[Arc<NodeClass>]) -> Self {
         let placement = &container.placement;
         let lacks_gpu = |class: &NodeClass| container.gpu.is_some() && !class.has_gpu;
         let admits = |class: &NodeClass| class.nodes.iter().any(|it| placement.admits(it).is_ok());
         let reachable = classes.iter().filter(|it| !lacks_gpu(it) && admits(it));
-        let reachable: Vec<_> = reachable.collect();
+        let reachable: Vec<_> = reachable.cloned().collect();
         let reason = |class: &NodeClass| {
             if lacks_gpu(class) && admits(class) {
                 return "it has no GPU".to_owned();
@@ -33,7 +34,7 @@ impl<'c> Schedule<'c> {
             refusal.map(|it| it.to_string()).unwrap_or_default()
         };
         let excluded = match reachable.is_empty() {
-            true => classes.iter().map(|it| (it, reason(it))).collect(),
+            true => classes.iter().map(|it| (it.clone(), reason(it))).collect(),
             false => Vec::new(),
         };
         Schedule {
@@ -46,7 +47,7 @@ impl<'c> Schedule<'c> {
     /// suggested, and nothing else.
     #[cfg(feature = "gate")]
     pub fn digest(&self) -> String {
-        let known = |class: &&'c NodeClass| {
+        fn known(class: &NodeClass) -> impl std::fmt::Debug {
             let NodeClass {
                 target,
                 has_gpu,
@@ -55,8 +56,8 @@ impl<'c> Schedule<'c> {
                 nodes: _,
             } = class;
             (target, has_gpu, architecture, cdi)
-        };
-        let reachable: Vec<_> = self.reachable.iter().map(known).collect();
+        }
+        let reachable: Vec<_> = self.reachable.iter().map(|it| known(it)).collect();
         let excluded = self.excluded.iter();
         let excluded: Vec<_> = excluded.map(|(class, it)| (known(class), it)).collect();
         sha256(format!("{reachable:?} {excluded:?}").as_bytes())

@@ -25,7 +25,7 @@ impl Source {
         entries.iter().map(cluster).collect()
     }
 
-    fn node_class(&self, entry: &NodeEntry, known: &GpuTable) -> Result<NodeClass> {
+    fn node_class(&self, entry: &NodeEntry, known: &GpuTable) -> Result<Arc<NodeClass>> {
         let gpu = entry.gpu.as_ref();
         let target = Target {
             name: entry.name.value.clone(),
@@ -46,19 +46,18 @@ impl Source {
             })
         };
         let architecture = entry.arch.as_deref().unwrap_or("amd64");
-        Ok(NodeClass {
+        Ok(Arc::new(NodeClass {
             has_gpu: !target.gpus.is_empty() || target.driver.is_some(),
             architecture: architecture.to_owned(),
             cdi: entry.cdi,
-            nodes: [Node {
+            nodes: vec![Node {
                 name: target.name.clone(),
                 labels: entry.labels.clone().map(Arc::new),
                 architecture: architecture.to_owned(),
                 taints: self.each(&entry.taints, taint)?,
                 resources: None,
-            }]
-            .into(),
+            }],
             target,
-        })
+        }))
     }
 }

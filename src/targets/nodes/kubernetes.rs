@@ -82,7 +82,7 @@ pub fn read(
     texts: &[&str],
     labels: &NodeLabels,
     gpus: &GpuTable,
-) -> Result<Vec<NodeClass>> {
+) -> Result<Vec<Arc<NodeClass>>> {
     let mut objects = Vec::new();
     for text in texts {
         let object: Object = serde_json::from_str(text).map_err(|error| Error::Malformed {
@@ -107,7 +107,7 @@ pub fn classes_of<'o>(
     objects: impl IntoIterator<Item = &'o Object>,
     labels: &NodeLabels,
     gpus: &GpuTable,
-) -> Vec<NodeClass> {
+) -> Vec<Arc<NodeClass>> {
     let (mut nodes, mut slices) = (Vec::new(), BTreeMap::new());
     for object in objects {
         match object.kind.as_str() {
@@ -144,7 +144,7 @@ fn group(
     slices: &BTreeMap<&str, GpuLabels>,
     labels: &NodeLabels,
     gpus: &GpuTable,
-) -> Vec<NodeClass> {
+) -> Vec<Arc<NodeClass>> {
     let mut classes: BTreeMap<Key, Vec<Node>> = BTreeMap::new();
     for object in nodes {
         let node = node(object);
@@ -176,9 +176,9 @@ fn group(
         has_gpu: key.has_gpu,
         architecture: key.architecture,
         cdi: None,
-        nodes: nodes.into(),
+        nodes,
     };
-    classes.into_iter().map(class).collect()
+    classes.into_iter().map(class).map(Arc::new).collect()
 }
 
 impl Key {

@@ -16,8 +16,8 @@ pub use labels::NodeLabels;
 pub struct Cluster {
     /// Its name; empty for nodes from a file.
     pub name: String,
-    /// The classes in the order in which they were declared or found.
-    pub classes: Vec<NodeClass>,
+    /// The classes in the order in which they were declared or found. Shared, because they have thousands of nodes.
+    pub classes: Vec<Arc<NodeClass>>,
 }
 
 impl Cluster {
@@ -52,8 +52,8 @@ pub struct NodeClass {
     pub architecture: String,
     /// Whether devices are injected by CDI; absent if unknown.
     pub cdi: Option<bool>,
-    /// The nodes; a declared class has one. Shared, because there are thousands.
-    pub nodes: Arc<[Node]>,
+    /// The nodes; a declared class has one.
+    pub nodes: Vec<Node>,
 }
 
 /// What the scheduler compares of a node.
