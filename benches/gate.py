@@ -104,8 +104,7 @@ def start_server(options, home, cluster):
     command = [options.imgcheck, "serve", "--insecure-http", "--listen", address, "--config", configuration, "--log", "error"]
     command += ["--state", state, "--cache-dir", cache, "--drain", "0", "--memory", options.memory]
     command += ["--kubeconfig", cluster.kubeconfig] if cluster else []
-    # As deploy/systemd starts it.
-    process = subprocess.Popen(command, env={**os.environ, "MALLOC_ARENA_MAX": "2"})
+    process = subprocess.Popen(command)
     try:
         wait_for(address)
         yield Server(address, process.pid)
@@ -137,7 +136,7 @@ async def at_scale(server, registry, cluster, options):
     print(f"memory with the facts of one image: {server.memory():.0f} MB")
     known = lambda at: known_pod(image, at % options.verdicts, options.classes)
     start = time.monotonic()
-    await send_all(server, (known(at) for at in range(options.verdicts)))
+    await send_all(server, with_progress(server, (known(at) for at in range(options.verdicts))))
     print(f"{options.verdicts} verdicts judged in {time.monotonic() - start:.0f} s")
     start = time.monotonic()
     await send_all(server, (known(at) for at in range(options.verdicts)))
@@ -183,6 +182,15 @@ def classes_of(answer):
 
 def known_pod(image, at, classes):
     return review(image, f"known-{at}", env=[{"name": "SEED", "value": str(at)}], selector={"example.com/pool": f"pool-{at % classes}"})
+
+
+def with_progress(server, bodies, step=5000):
+    """Says every now and then how far the questions are: 100,000 take half an hour."""
+    start = time.monotonic()
+    for number, body in enumerate(bodies):
+        if number and number % step == 0:
+            print(f"  {number} after {time.monotonic() - start:.0f} s: {server.memory_now():.0f} MB")
+        yield body
 
 
 async def send_all(server, bodies, connections=8):
