@@ -21,6 +21,9 @@ done
 CARGO_ENCODED_RUSTFLAGS=$(IFS=$'\x1f' && echo "${rust[*]}")
 export CARGO_ENCODED_RUSTFLAGS CFLAGS="${c[*]}" CARGO_TARGET_DIR=$output
 
+# The C of mimalloc contains the date and time of its compilation.
+export SOURCE_DATE_EPOCH=0
+
 # A hash map below parquet takes its seed from the build.
 export CONST_RANDOM_SEED=imgcheck
 

@@ -5,7 +5,7 @@ mod cli;
 use std::process::ExitCode;
 
 /// The allocator of musl serves one thread at a time, and that of glibc gets slower with every verdict that the gate keeps.
-#[cfg(feature = "gate")]
+#[cfg(all(feature = "gate", unix))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
