@@ -62,6 +62,7 @@ pub struct View {
     pub objects: Objects,
     /// Which configuration of this process it is.
     pub generation: u64,
+    /// By the placement of a container, and whether it has a GPU.
     schedules: Cache<(Arc<Placement>, bool), (Arc<Schedule>, Arc<str>)>,
 }
 
