@@ -158,7 +158,7 @@ impl Gate {
             Deployment {
                 workload: &question.workload,
                 schedules: containers
-                    .map(|it| Some(question.view.schedule(it)?.0))
+                    .map(|it| Some(question.view.schedule(it)?.schedule))
                     .collect(),
                 day: question.day,
                 cancellation: cancellation.clone(),
@@ -214,7 +214,7 @@ fn key(question: &Question, resolved: &Images) -> VerdictKey {
     } = question;
     let containers = workload.containers.iter();
     let containers: Vec<_> = containers
-        .map(|it| (it, view.schedule(it).map(|(_, digest)| digest)))
+        .map(|it| (it, view.schedule(it).map(|it| it.digest)))
         .collect();
     let text = format!(
         "{} {day} {:?} {:?} {containers:?} {resolved:?}",

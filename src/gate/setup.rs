@@ -63,24 +63,34 @@ pub struct View {
     /// Which configuration of this process it is.
     pub generation: u64,
     /// By the placement of a container, and whether it has a GPU.
-    schedules: Cache<(Arc<Placement>, bool), (Arc<Schedule>, Arc<str>)>,
+    schedules: Cache<(Arc<Placement>, bool), Scheduled>,
+}
+
+/// What of a cluster decides the verdict on a container.
+#[derive(Debug, Clone)]
+pub struct Scheduled {
+    /// What the scheduler may choose.
+    pub schedule: Arc<Schedule>,
+    /// A digest of it that stays the same while nodes come and go that make no difference.
+    pub digest: Arc<str>,
 }
 
 /// Placements whose schedules are kept. Pods of one owner share theirs.
 const PLACEMENTS: usize = 1000;
 
 impl View {
-    /// What the scheduler may choose for a container, and a digest of what of it decides the verdict: that stays the same while nodes
-    /// come and go that make no difference. `None` if no nodes are known.
-    pub fn schedule(&self, container: &Container) -> Option<(Arc<Schedule>, Arc<str>)> {
+    /// What of the cluster decides the verdict on a container; `None` if no nodes are known.
+    pub fn schedule(&self, container: &Container) -> Option<Scheduled> {
         let classes = self.classes.as_deref()?;
         let place = (container.placement.clone(), container.gpu.is_some());
         if let Some(known) = self.schedules.get(&place) {
             return Some(known);
         }
         let schedule = Schedule::of(container, classes);
-        let digest = schedule.digest();
-        let found = (Arc::new(schedule), digest.into());
+        let found = Scheduled {
+            digest: schedule.digest().into(),
+            schedule: Arc::new(schedule),
+        };
         self.schedules.insert(place, found.clone());
         Some(found)
     }
@@ -201,7 +211,7 @@ mod tests {
 
     /// What of the cluster decides the verdict on a container.
     fn decisive(view: &View, container: &Container) -> Option<Arc<str>> {
-        view.schedule(container).map(|(_, digest)| digest)
+        view.schedule(container).map(|it| it.digest)
     }
 
     #[test]
