@@ -185,7 +185,7 @@ def known_pod(image, at, classes):
 
 
 def with_progress(server, bodies, step=5000):
-    """Says every now and then how far the questions are: 100,000 take some minutes."""
+    """Prints progress: 100,000 questions take minutes."""
     start = time.monotonic()
     for number, body in enumerate(bodies):
         if number and number % step == 0:

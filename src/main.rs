@@ -4,7 +4,7 @@ mod cli;
 
 use std::process::ExitCode;
 
-/// The allocator of musl serves one thread at a time, and that of glibc gets slower with every verdict that the gate keeps.
+/// musl's allocator serves one thread at a time, and glibc's gets slower with every verdict that the gate keeps.
 #[cfg(all(feature = "gate", unix))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

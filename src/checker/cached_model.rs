@@ -38,6 +38,7 @@ impl From<ImageFacts> for KnownImage {
 impl Checker {
     /// The model of an image that an earlier check kept. As with facts, every layer must be known to have its diff ID.
     pub(super) fn cached_model(&self, context: &ReadContext, image: &Image) -> Option<KnownImage> {
+        self.cache.directory()?;
         let outline = Outline::of(image, context.depth);
         let is_known = !self.loader_trees && image.layers.iter().all(|it| context.is_verified(it));
         let key = is_known.then(|| key(&outline, &context.limits)).flatten()?;

@@ -21,10 +21,10 @@ pub(super) struct Report<'a> {
     pub tool: Tool,
     /// The workloads in the order of the files.
     pub workloads: Vec<Workload<'a>>,
-    /// Findings on the configuration, such as expired or unused ignores. Absent if there are none.
+    /// Findings on the configuration, such as expired or unused ignores. Omitted when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<&'a Finding>,
-    /// The files and images that could not be read. Absent if there are none.
+    /// The files and images that could not be read. Omitted when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<UnreadImage<'a>>,
     /// The knowledge tables that the images were judged by.

@@ -41,10 +41,10 @@ pub(super) struct Report<'a> {
     pub tool: Tool,
     /// The images that could be read.
     pub images: Vec<Image<'a>>,
-    /// Findings on the configuration, such as expired or unused ignores. Absent if there are none.
+    /// Findings on the configuration, such as expired or unused ignores. Omitted when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<&'a Finding>,
-    /// The images that could not be read. Absent if there are none.
+    /// The images that could not be read. Omitted when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<UnreadImage<'a>>,
     /// The knowledge tables that the images were judged by.
@@ -163,7 +163,7 @@ struct Judged<'a> {
     complete: bool,
     /// What could not be judged.
     gaps: &'a [Gap],
-    /// Gaps that the configuration acknowledges. Absent if there are none.
+    /// Gaps that the configuration acknowledges. Omitted when empty.
     #[serde(skip_serializing_if = "<[AcknowledgedGap]>::is_empty")]
     acknowledged: &'a [AcknowledgedGap],
 }
