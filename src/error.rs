@@ -2,6 +2,7 @@
 
 mod code;
 mod failure;
+mod panic;
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -13,6 +14,7 @@ use crate::spelling::InvalidInput;
 pub use code::ErrorCode;
 pub use failure::Failure;
 use failure::line;
+pub(crate) use panic::caught;
 
 /// The result of every fallible step.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -13,7 +13,7 @@ use super::request::ImageRequest;
 use super::state::Checker;
 use super::subject::Subject;
 use super::subject::{LayerOrigin, Origin};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, caught};
 use crate::image::read_linked_files;
 use crate::launch::Overlay;
 use crate::layer::{ReadContext, ReadMethod, SourceLayers, Trust};
@@ -58,7 +58,7 @@ impl Checker {
         request: &ImageRequest,
         known: impl Fn(&ReadContext, &Image) -> Option<T>,
     ) -> Result<Vec<(T, Subject)>> {
-        let images = images(self, request, known);
+        let images = caught(request.name(), || images(self, request, known));
         // After an error the source may not have finished it.
         request.progress.finish();
         images

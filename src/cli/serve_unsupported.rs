@@ -18,7 +18,7 @@ pub struct ServeArguments {
 pub fn run(_: &ServeArguments) -> Result<ExitCode, Stop> {
     let help = match cfg!(unix) {
         true => {
-            "build it with `cargo install --locked --features gate,kube,object-storage,otel,parquet --path .`"
+            "build it with `cargo install --locked --profile dist --features gate,kube,object-storage,otel,parquet --path .`"
         }
         false => "run it on Linux or macOS: it needs Unix",
     };

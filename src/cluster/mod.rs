@@ -78,7 +78,7 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 #[cfg(not(feature = "kube"))]
 pub fn read(_: &Connection, _: Related, _: &Cancellation) -> Result<Listing> {
     Err(unsupported(
-        "build it with `cargo install --features kube`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
+        "build it with `cargo install --locked --features kube --path .`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
     ))
 }
 
@@ -86,7 +86,7 @@ pub fn read(_: &Connection, _: Related, _: &Cancellation) -> Result<Listing> {
 #[cfg(not(feature = "kube"))]
 pub fn pods(_: &Connection, _: &Cancellation) -> Result<String> {
     Err(unsupported(
-        "build it with `cargo install --features kube`, or use `kubectl get pods -A -o json > pods.json` and pods:pods.json",
+        "build it with `cargo install --locked --features kube --path .`, or use `kubectl get pods -A -o json > pods.json` and pods:pods.json",
     ))
 }
 

@@ -43,6 +43,8 @@ pub enum ErrorCode {
     Rule,
     /// A report could not be written.
     Output,
+    /// imgcheck panicked, which is a bug.
+    Internal,
 }
 
 impl ErrorCode {
@@ -63,6 +65,7 @@ impl ErrorCode {
             ErrorCode::Config => "config",
             ErrorCode::Rule => "rule",
             ErrorCode::Output => "output",
+            ErrorCode::Internal => "internal",
         }
     }
 

@@ -8,7 +8,8 @@ use super::server::TlsFiles;
 use crate::cluster::{self, Connection};
 use crate::error::Result;
 
-const HELP: &str = "build it with `cargo install --features gate,kube`";
+const HELP: &str =
+    "build it with `cargo install --locked --profile dist --features gate,kube --path .`";
 
 /// Fails: this build cannot talk to clusters.
 ///

@@ -15,10 +15,11 @@ use crate::cache::{Cache, Key};
 use crate::cancellation::Cancellation;
 use crate::checker::{Checker, ImageRequest, UnreadReason};
 use crate::digest;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{Error, ErrorCode, Result, caught};
 use crate::object_storage::ObjectStorage;
 use crate::parallel;
 use crate::progress::{NoProgress, Progress};
+use crate::source::Image;
 
 /// How long to wait before looking again at what another worker reads.
 const POLL: Duration = Duration::from_millis(500);
@@ -236,7 +237,9 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
             return Ok(());
         };
         let request = (self.make)(&image.source).progress(Arc::clone(&self.progress));
-        let read = self.checker.keep_layer(&request, &layer.diff_id);
+        let read = caught(&image.source, || {
+            self.checker.keep_layer(&request, &layer.diff_id)
+        });
         self.check()?;
         match &read {
             Ok(()) => {
@@ -291,8 +294,11 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
             return Ok(());
         };
         let request = (self.make)(&image.source).progress(Arc::new(NoProgress));
-        let kept = self.checker.keep_image(&request, &image.name, |found| {
+        let planned = |found: &Image| {
             found.config_digest.as_ref() == Some(&image.config) && found.platform == image.platform
+        };
+        let kept = caught(&image.source, || {
+            self.checker.keep_image(&request, &image.name, planned)
         });
         self.check()?;
         self.learn(&key);
@@ -383,7 +389,7 @@ fn is_of_store(error: &Error) -> bool {
 fn is_about_bytes(error: &Error) -> bool {
     matches!(
         error.code(),
-        ErrorCode::Damaged | ErrorCode::Unsupported | ErrorCode::Limit
+        ErrorCode::Damaged | ErrorCode::Unsupported | ErrorCode::Limit | ErrorCode::Internal
     )
 }
 

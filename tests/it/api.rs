@@ -231,6 +231,38 @@ fn images_are_read_at_the_same_time_and_reported_in_order() {
     assert_eq!(errors, ["missing.tar"]);
 }
 
+/// Fails at an event.
+struct Failing;
+
+impl Progress for Failing {
+    fn image(&self, _: &str, _: usize, _: u64) {}
+    fn advance(&self, _: u64) {
+        panic!("nobody counts");
+    }
+    fn layer(&self) {}
+    fn note(&self, _: &str) {}
+    fn finish(&self) {}
+}
+
+#[test]
+fn a_panic_is_an_error_that_costs_no_other_image() {
+    let (checker, path) = (checker(), repository(SAMPLE));
+    let requests = [request(&path).progress(Arc::new(Failing)), request(&path)];
+    let report = checker.check(&requests);
+    let [error] = &report.errors[..] else {
+        panic!("{:?}", report.errors)
+    };
+    assert_eq!(error.error.code(), ErrorCode::Internal);
+    assert!(
+        error
+            .error
+            .message()
+            .ends_with("imgcheck panicked: nobody counts")
+    );
+    assert_eq!((report.images.len(), error.error.exit_code()), (1, 3));
+    assert!(checker.facts(&requests[1]).is_ok());
+}
+
 #[test]
 fn tags_of_one_image_share_what_is_known_of_it() {
     let directory = tempfile::tempdir().unwrap();
