@@ -11,6 +11,26 @@ pub struct NamedImage {
     pub id: String,
 }
 
+/// The hexadecimal digits of the ID of an image, or its first ones.
+pub(super) struct ImageId<'a>(&'a str);
+
+/// `nerdctl` shows as many, `crictl` one more.
+const SHORTEST_ID: usize = 12;
+
+impl<'a> ImageId<'a> {
+    /// `None` if the text is none.
+    pub fn new(text: &'a str) -> Option<Self> {
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (digits.len() >= SHORTEST_ID && digits.bytes().all(is_digit)).then_some(ImageId(digits))
+    }
+
+    /// Whether a whole ID begins with these digits.
+    pub fn begins(&self, id: &str) -> bool {
+        id.starts_with(self.0)
+    }
+}
+
 /// Whether both name the same image: the same text, or the same after Docker's defaults
 /// (`docker.io`, `library/`, `latest`) are filled in.
 pub(super) fn same(wanted: &str, recorded: &str) -> bool {

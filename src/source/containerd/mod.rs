@@ -12,7 +12,7 @@ use oci_spec::image::Descriptor;
 
 use super::environment::variable;
 use super::image::{AccessMethod, Image, SourceKind};
-use super::names::{self, NamedImage};
+use super::names::{self, ImageId, NamedImage};
 use super::oci;
 use super::platform::Selection;
 use super::request::{LayerConsumer, Request, Source};
@@ -131,7 +131,7 @@ impl Containerd {
             .filter(|image| names::same(&self.0, &image.name))
             .collect();
         if let Some(id) = ImageId::new(&self.0) {
-            let has_id = |image: &&StoredImage| id.is_of(image, root, request);
+            let has_id = |image: &&StoredImage| has_id(image, &id, root, request);
             chosen.extend(all.iter().filter(has_id));
         }
         chosen.sort_by_key(|image| !image.has_tag());
@@ -161,28 +161,13 @@ impl Containerd {
     }
 }
 
-/// The hexadecimal digits of a digest, or its first ones: of what an image leads to, as `nerdctl images` shows them, or of its
-/// configuration, as `crictl images` does.
-struct ImageId<'a>(&'a str);
-
-/// `nerdctl` shows as many, `crictl` one more.
-const SHORTEST_ID: usize = 12;
-
-impl<'a> ImageId<'a> {
-    fn new(text: &'a str) -> Option<Self> {
-        let digits = text.strip_prefix("sha256:").unwrap_or(text);
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (digits.len() >= SHORTEST_ID && digits.bytes().all(is_digit)).then_some(ImageId(digits))
-    }
-
-    /// Images whose configuration cannot be read have no ID.
-    fn is_of(&self, image: &StoredImage, root: &Root, request: &Request) -> bool {
-        let begins =
-            |digest: &str| digest::hexadecimal(digest).is_some_and(|it| it.starts_with(self.0));
-        let has_configuration = |image: &Image| image.config_digest.as_deref().is_some_and(begins);
-        begins(image.target.digest().as_ref())
-            || describe(root, image, request).is_ok_and(|it| it.iter().any(has_configuration))
-    }
+/// Whether the ID is that of what an image leads to, as `nerdctl images` shows it, or of its configuration, as `crictl images` does. Images
+/// whose configuration cannot be read have none.
+fn has_id(image: &StoredImage, id: &ImageId, root: &Root, request: &Request) -> bool {
+    let begins = |digest: &str| digest::hexadecimal(digest).is_some_and(|it| id.begins(it));
+    let has_configuration = |image: &Image| image.config_digest.as_deref().is_some_and(begins);
+    begins(image.target.digest().as_ref())
+        || describe(root, image, request).is_ok_and(|it| it.iter().any(has_configuration))
 }
 
 /// The images with these manifests in a root directory, with layers from where containerd unpacked them for a namespace.

@@ -28,13 +28,27 @@ impl ImageName {
             EngineKind::Docker => SourceKind::DockerDaemon,
             EngineKind::Podman => SourceKind::Podman,
         };
-        let tags = inspect.repo_tags.clone().unwrap_or_default();
-        let digests = inspect.repo_digests.clone().unwrap_or_default();
-        let known = tags.iter().chain(&digests);
-        let is_typed = |known: &String| names::same(typed, known);
-        let name = match known.into_iter().any(is_typed) {
-            true => Some(typed.to_owned()),
-            false => tags.into_iter().next(),
+        let tags = inspect.repo_tags.iter().flatten();
+        let digests = inspect.repo_digests.iter().flatten();
+        Self::among(kind, typed, tags.chain(digests))
+    }
+
+    /// The same for an image that containers/storage has under these names.
+    pub fn of_stored(typed: &str, names: &[String]) -> Self {
+        Self::among(SourceKind::Podman, typed, names.iter())
+    }
+
+    fn among<'a>(
+        kind: SourceKind,
+        typed: &str,
+        mut known: impl Iterator<Item = &'a String> + Clone,
+    ) -> Self {
+        let tag = known.clone().find(|name| !name.contains('@')).cloned();
+        let is_typed = known.any(|name| names::same(typed, name));
+        let name = if is_typed {
+            Some(typed.to_owned())
+        } else {
+            tag
         };
         ImageName { kind, name }
     }

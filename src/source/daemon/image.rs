@@ -93,7 +93,7 @@ impl DaemonImage {
     pub fn read(mut self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
         let described = std::mem::take(&mut self.images);
         if !described.is_empty() {
-            match self.read_stored(described, layers) {
+            match read_stored(described, &self.name, layers) {
                 // The stream would exceed the limit, too.
                 Err(error) if error.is_interrupted() || matches!(error, Error::Limit { .. }) => {
                     return Err(error);
@@ -103,22 +103,6 @@ impl DaemonImage {
             }
         }
         self.read_stream(request, layers)
-    }
-
-    fn read_stored(
-        &self,
-        described: Vec<Image>,
-        layers: &mut dyn LayerConsumer,
-    ) -> Result<Vec<Image>> {
-        let read = described.into_iter().map(|image| {
-            let image = self.name.apply(image, AccessMethod::Storage);
-            let access = match layers.read_image(&image)? {
-                true => AccessMethod::Cache,
-                false => AccessMethod::Storage,
-            };
-            Ok(self.name.apply(image, access))
-        });
-        read.collect()
     }
 
     fn read_stream(self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
@@ -138,6 +122,23 @@ impl DaemonImage {
             .map(|image| self.name.apply(image, AccessMethod::Stream))
             .collect())
     }
+}
+
+/// Reads images whose layers are in a storage, or in the cache.
+pub(super) fn read_stored(
+    described: Vec<Image>,
+    name: &ImageName,
+    layers: &mut dyn LayerConsumer,
+) -> Result<Vec<Image>> {
+    let read = described.into_iter().map(|image| {
+        let image = name.apply(image, AccessMethod::Storage);
+        let access = match layers.read_image(&image)? {
+            true => AccessMethod::Cache,
+            false => AccessMethod::Storage,
+        };
+        Ok(name.apply(image, access))
+    });
+    read.collect()
 }
 
 /// Stores manifests, indexes and configurations in the cache: the files whose name is their digest.

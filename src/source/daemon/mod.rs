@@ -3,6 +3,7 @@
 mod address;
 mod cached_documents;
 mod connection;
+mod containers_storage;
 mod content_store;
 mod context;
 mod describe;
@@ -22,9 +23,11 @@ use super::platform::{self, Platform};
 use super::request::{LayerConsumer, Request, Source};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::Limits;
 use crate::reference::name::Name;
 use address::{Address, addresses};
 use connection::{Connection, EngineError};
+use containers_storage::ContainersStorage;
 pub(super) use image::DaemonImage;
 pub use kind::EngineKind;
 
@@ -75,7 +78,10 @@ impl Source for Daemon {
         match self.find(request)? {
             Lookup::Image(image) => image.read(request, layers),
             Lookup::NoSuchImage(attempts) => Err(self.no_such_image(&attempts)),
-            Lookup::NoEngine(attempts) => Err(self.no_engine(&attempts)),
+            Lookup::NoEngine(attempts) => match self.storage(&attempts, &request.limits)? {
+                Some(storage) => storage.read(&self.reference, request, layers),
+                None => Err(self.no_engine(&attempts)),
+            },
         }
     }
 }
@@ -126,7 +132,20 @@ impl Daemon {
                 Err(Refusal::Attempt(attempt)) => attempts.push(*attempt),
             }
         }
-        Err(all.no_engine(&attempts))
+        match all.storage(&attempts, &Limits::default())? {
+            Some(storage) => Ok(storage.list()),
+            None => Err(all.no_engine(&attempts)),
+        }
+    }
+
+    /// The storage of Podman and CRI-O, if no service was expected.
+    fn storage(&self, tried: &[Attempt], limits: &Limits) -> Result<Option<ContainersStorage>> {
+        match self.kind {
+            EngineKind::Podman if !tried.iter().any(Attempt::is_unexpected) => {
+                ContainersStorage::open(limits)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn ask(&self, address: &Address, request: &Request) -> Result<DaemonImage, Refusal> {
@@ -208,7 +227,7 @@ impl Daemon {
                 "start it (systemctl start docker), set its address (DOCKER_HOST, docker context use), or check the image of the registry: docker://REFERENCE"
             }
             EngineKind::Podman => {
-                "start its service (systemctl --user start podman.socket), or set its address (CONTAINER_HOST)"
+                "start its service (systemctl --user start podman.socket), set its address (CONTAINER_HOST), or run imgcheck as root, which needs no service for the images of root's Podman and of CRI-O"
             }
         }
     }

@@ -10,9 +10,11 @@ use super::storage_root::{StorageRoot, is_name};
 use crate::digest;
 use crate::limits::Limits;
 use crate::source::image::{Annotations, LayerBlob, LayerData};
+use crate::source::names;
 use crate::source::overlay::Attributes;
 
 const DRIVER: &str = "overlay";
+const IMAGES: &str = "overlay-images/images.json";
 
 /// The root directory (`graphRoot`) of Podman.
 #[derive(Debug)]
@@ -20,9 +22,20 @@ pub(super) struct PodmanStorage(StorageRoot);
 
 /// An element of `overlay-images/images.json`.
 #[derive(Debug, Deserialize)]
-struct Image {
-    id: String,
+pub(super) struct StoredImage {
+    /// The hexadecimal part of the digest of the configuration.
+    pub id: String,
+    /// Tags, and names with a digest.
+    #[serde(default)]
+    pub names: Vec<String>,
     layer: Option<String>,
+}
+
+impl StoredImage {
+    /// Whether it has a name; the tag `latest` and the registry `docker.io` may be left out.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.names.iter().any(|it| names::same(name, it))
+    }
 }
 
 /// An element of `overlay-layers/layers.json`.
@@ -43,10 +56,20 @@ impl PodmanStorage {
             .iter()
             .any(|pair| pair[..] == ["Native Overlay Diff", "true"]);
         let is_readable = info.driver.as_deref() == Some(DRIVER) && is_whole;
-        let is_visible = is_readable && Attributes::Trusted.are_visible();
-        is_visible
-            .then(|| StorageRoot::new(info, limits).map(PodmanStorage))
-            .flatten()
+        is_readable.then(|| Self::at(Path::new(info.docker_root_dir.as_ref()?), limits))?
+    }
+
+    /// The storage in a directory; `None` if this process cannot read it.
+    pub fn at(root: &Path, limits: &Limits) -> Option<Self> {
+        let is_visible = Attributes::Trusted.are_visible();
+        let storage = PodmanStorage(StorageRoot::at(root, limits).filter(|_| is_visible)?);
+        let has_images = storage.0.read(Path::new(IMAGES)).is_some();
+        has_images.then_some(storage)
+    }
+
+    /// All images.
+    pub fn images(&self) -> Vec<StoredImage> {
+        self.list(IMAGES).unwrap_or_default()
     }
 
     /// The configuration of the image `id`, which is its digest: one of the files stored with the image.
@@ -61,10 +84,10 @@ impl PodmanStorage {
 
     /// The layers of the image `id`, lowest first; `None` unless all exist and have these diff ids.
     pub fn layers(&self, id: &str, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
-        let images: Vec<Image> = self.list("overlay-images/images.json")?;
         let layers: Vec<Layer> = self.list("overlay-layers/layers.json")?;
         let hex = digest::hexadecimal(id)?;
-        let mut next = images.into_iter().find(|image| image.id == hex)?.layer;
+        let mut images = self.images().into_iter();
+        let mut next = images.find(|image| image.id == hex)?.layer;
         let mut layers_found = Vec::with_capacity(diff_ids.len());
         for diff_id in diff_ids.iter().rev() {
             let layer = layers

@@ -21,10 +21,14 @@ pub(super) struct StorageRoot {
 impl StorageRoot {
     /// The directory that the engine reports. `None` if it cannot be read.
     pub fn new(info: &SystemInfo, limits: &Limits) -> Option<Self> {
-        let path = PathBuf::from(info.docker_root_dir.as_ref()?);
+        Self::at(Path::new(info.docker_root_dir.as_ref()?), limits)
+    }
+
+    /// A directory; `None` if it cannot be read.
+    pub fn at(path: &Path, limits: &Limits) -> Option<Self> {
         Some(StorageRoot {
-            directory: beneath::root(&path).ok()?,
-            path,
+            directory: beneath::root(path).ok()?,
+            path: path.to_owned(),
             limit: limits.of(Limit::DocumentBytes),
         })
     }

@@ -1,10 +1,11 @@
 //! Podman, started for the test with its own store.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{essence, failure, report};
+use super::{essence, failure, failure_with, report, run};
 use testkit::tools::tool;
 use testkit::{Image, docker_archive, file, write_archive};
 
@@ -106,10 +107,8 @@ fn a_podman_image_is_read_from_its_storage() {
     is_that_of_its_archive("overlay", "storage");
 }
 
-fn is_that_of_its_archive(driver: &'static str, access: &str) {
-    let Some(podman) = Podman::start(driver) else {
-        return;
-    };
+/// Loads an image, and returns its archive.
+fn load(podman: &Podman) -> PathBuf {
     let archive = podman.path("image.tar");
     let lower = [
         file("etc/os-release", "ID=debian\nVERSION_ID=\"12\"\n"),
@@ -125,6 +124,14 @@ fn is_that_of_its_archive(driver: &'static str, access: &str) {
     let image = Image::new("localhost/x/torch:2.7", &[&lower, &upper]);
     write_archive(&archive, &docker_archive(&[image]));
     podman.run(&["load", "-q", "-i", archive.to_str().unwrap()]);
+    archive
+}
+
+fn is_that_of_its_archive(driver: &'static str, access: &str) {
+    let Some(podman) = Podman::start(driver) else {
+        return;
+    };
+    let archive = load(&podman);
     let before = podman.state();
 
     let host = podman.host();
@@ -153,4 +160,73 @@ fn is_that_of_its_archive(driver: &'static str, access: &str) {
         error.contains(&format!("{host} (CONTAINER_HOST): image not found")),
         "{error}"
     );
+}
+
+#[test]
+fn the_storage_of_podman_and_cri_o_needs_no_service() {
+    let Some(podman) = Podman::start("overlay") else {
+        return;
+    };
+    let archive = load(&podman);
+    podman.run(&["tag", "localhost/x/torch:2.7", "localhost/x/torch:2.8"]);
+    let configuration = podman.path("storage.conf");
+    let configure = |text: String| fs::write(&configuration, text).unwrap();
+    configure(format!(
+        "[storage]\ngraphroot = {:?}\n",
+        podman.path("root")
+    ));
+    let environment = [
+        ("CONTAINERS_STORAGE_CONF", configuration.to_str().unwrap()),
+        ("XDG_RUNTIME_DIR", "/no/such/directory"),
+    ];
+    let expected = essence(&report(archive.to_str().unwrap(), &[]));
+    let held = report("containers-storage:localhost/x/torch:2.7", &environment);
+    assert_eq!(essence(&held), expected);
+    assert_eq!(held["images"][0]["source"], "podman");
+    assert_eq!(held["images"][0]["access"], "storage");
+    // Under its short name, and by its ID as `crictl images` shows it.
+    let id = podman.run(&["images", "-q", "--no-trunc", "x/torch:2.7"]);
+    let id = id.trim().trim_start_matches("sha256:");
+    for name in ["x/torch:2.7", &id[..13]] {
+        let held = report(&format!("podman:{name}"), &environment);
+        assert_eq!(
+            held["images"][0]["config_digest"],
+            format!("sha256:{id}"),
+            "{name}"
+        );
+    }
+    let all = report("podman:", &environment);
+    let all = all["images"].as_array().unwrap().iter();
+    let mut names: Vec<_> = all
+        .map(|image| image["reference"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["localhost/x/torch:2.7", "localhost/x/torch:2.8"]);
+
+    let error = failure("podman:x/torch:2.6", &environment);
+    assert!(error.contains("root: image not found"), "{error}");
+    let error = failure_with(
+        "podman:x/torch:2.7",
+        &["--platform", "linux/arm64"],
+        &environment,
+    );
+    assert!(error.contains("no image for linux/arm64"), "{error}");
+    // Who names a service gets no other images.
+    let named = [
+        environment[0],
+        ("CONTAINER_HOST", "unix:///no/such/podman.sock"),
+    ];
+    let error = failure("podman:x/torch:2.7", &named);
+    assert!(error.contains("Podman could not be reached"), "{error}");
+    configure("[storage\n".to_owned());
+    let (code, _, error) = run("podman:x/torch:2.7", &environment, None);
+    assert!(code == 2 && error.contains("storage.conf: "), "{error}");
+    let layer = podman.path("root/overlay-layers/layers.json");
+    configure(format!(
+        "[storage]\ngraphroot = {:?}\n",
+        podman.path("root")
+    ));
+    fs::write(layer, "[]").unwrap();
+    let error = failure("podman:x/torch:2.7", &environment);
+    assert!(error.contains("its layers cannot be read"), "{error}");
 }

@@ -1,0 +1,150 @@
+//! Images of Podman and CRI-O from their storage, where no service answers: that of Podman must be started, and CRI-O has none that sends
+//! images.
+
+use std::fs;
+use std::path::PathBuf;
+
+use oci_spec::image::ImageConfiguration;
+use serde::Deserialize;
+
+use super::describe::ImageName;
+use super::image::read_stored;
+use super::podman_storage::{PodmanStorage, StoredImage};
+use crate::error::{Error, Result};
+use crate::limits::{Limit, Limits};
+use crate::source::environment::variable;
+use crate::source::image::{Image, SourceKind};
+use crate::source::names::{ImageId, NamedImage};
+use crate::source::platform::{self, Platform};
+use crate::source::request::{LayerConsumer, Request};
+
+/// The directory of the root user (containers-storage.conf(5), `graphroot`).
+const ROOT: &str = "/var/lib/containers/storage";
+/// The files that name another one; the first that exists counts.
+const FILES: [&str; 2] = [
+    "/etc/containers/storage.conf",
+    "/usr/share/containers/storage.conf",
+];
+/// Names the only file.
+const FILE: &str = "CONTAINERS_STORAGE_CONF";
+
+/// A storage that this process can read.
+pub(super) struct ContainersStorage {
+    root: PathBuf,
+    storage: PodmanStorage,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct File {
+    storage: Section,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Section {
+    graphroot: Option<PathBuf>,
+}
+
+impl ContainersStorage {
+    /// `None` if there is no such storage, or this process cannot read it.
+    ///
+    /// # Errors
+    /// Its configuration file is invalid.
+    pub fn open(limits: &Limits) -> Result<Option<Self>> {
+        let root = root()?;
+        let storage = PodmanStorage::at(&root, limits);
+        Ok(storage.map(|storage| ContainersStorage { root, storage }))
+    }
+
+    /// All images.
+    pub fn list(&self) -> Vec<NamedImage> {
+        let images = self.storage.images().into_iter();
+        let named = images.map(|image| NamedImage {
+            names: image.names,
+            id: image.id,
+        });
+        named.collect()
+    }
+
+    /// Reads the image with a name or an ID.
+    ///
+    /// # Errors
+    /// The storage does not have the image, or not for the platform; it cannot be read completely, or exceeds a limit; the request was
+    /// cancelled.
+    pub fn read(
+        &self,
+        reference: &str,
+        request: &Request,
+        layers: &mut dyn LayerConsumer,
+    ) -> Result<Vec<Image>> {
+        let root = self.root.display();
+        let stored = self.find(reference).ok_or_else(|| {
+            let help = "see `podman images` or `crictl images`; to check the image of the registry, write docker://REFERENCE";
+            Error::not_found(reference, format!("{root}: image not found")).with_help(help)
+        })?;
+        let id = format!("sha256:{}", stored.id);
+        let bytes = self.storage.configuration(&id);
+        let config = bytes.and_then(|it| serde_json::from_slice::<ImageConfiguration>(&it).ok());
+        let unreadable = |what: &str| {
+            let help =
+                format!("save it: podman save -o image.tar {reference}; then imgcheck image.tar");
+            Error::unsupported(reference, format!("{root}: {what} cannot be read")).with_help(help)
+        };
+        let config = config.ok_or_else(|| unreadable("its configuration"))?;
+        let platform = Platform::of_config(&config);
+        platform::choose(
+            reference,
+            std::slice::from_ref(&platform),
+            &request.selection(None)?,
+        )?;
+        let diff_ids = config.rootfs().diff_ids();
+        let exceeds = |exceeded| Error::limit(reference, exceeded);
+        request
+            .limits
+            .check(Limit::Layers, diff_ids.len() as u64)
+            .map_err(exceeds)?;
+        let found = self.storage.layers(&id, diff_ids);
+        let image = Image {
+            reference: None,
+            kind: SourceKind::Podman,
+            access: None,
+            platform: platform.to_string(),
+            digest: None,
+            config_digest: Some(id),
+            layers: found.ok_or_else(|| unreadable("its layers"))?,
+            config: config.into(),
+            attestations: Vec::new(),
+        };
+        read_stored(
+            vec![image],
+            &ImageName::of_stored(reference, &stored.names),
+            layers,
+        )
+    }
+
+    /// By its name, which may lack `localhost/`, else by its ID or the beginning of it.
+    fn find(&self, reference: &str) -> Option<StoredImage> {
+        let mut images = self.storage.images();
+        let built = format!("localhost/{reference}");
+        let named = |name: &str| images.iter().position(|image| image.has_name(name));
+        let id = ImageId::new(reference);
+        let has_id = |image: &StoredImage| id.as_ref().is_some_and(|id| id.begins(&image.id));
+        let at = named(reference)
+            .or_else(|| named(&built))
+            .or_else(|| images.iter().position(has_id))?;
+        Some(images.swap_remove(at))
+    }
+}
+
+/// The directory of the storage.
+fn root() -> Result<PathBuf> {
+    let files = variable(FILE).map_or_else(|| FILES.map(str::to_owned).to_vec(), |file| vec![file]);
+    let read = |file: String| fs::read_to_string(&file).ok().map(|text| (file, text));
+    let Some((file, text)) = files.into_iter().find_map(read) else {
+        return Ok(ROOT.into());
+    };
+    let invalid = |error: toml::de::Error| Error::config(format!("{file}: {}", error.message()));
+    let read: File = toml::from_str(&text).map_err(invalid)?;
+    Ok(read.storage.graphroot.unwrap_or_else(|| ROOT.into()))
+}
