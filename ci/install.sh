@@ -3,9 +3,9 @@
 #
 #     ci/install.sh VERSION DIRECTORY [SOURCE]
 #
-# VERSION    as in 0.1.0, or `source` to build in any case
+# VERSION    as in 0.1.0 or v0.1.0; a full commit, which is built; or `source` to build in any case
 # DIRECTORY  where the binary goes
-# SOURCE     the source tree to build; without it, the repository at the tag of the version
+# SOURCE     the source tree to build; without it, the repository: its tag of the version, the commit, or its default branch
 #
 # IMGCHECK_RELEASES is another place that holds the releases, such as a mirror: below it lies v0.1.0/SHA256SUMS.
 set -eu
@@ -13,8 +13,10 @@ set -eu
 repository=https://github.com/imgcheck/imgcheck
 releases=${IMGCHECK_RELEASES:-$repository/releases/download}
 version=${1:?usage: ci/install.sh VERSION DIRECTORY [SOURCE]}
+version=${version#v}
 directory=${2:?usage: ci/install.sh VERSION DIRECTORY [SOURCE]}
 source=${3:-}
+commit=$(expr "$version" : '\([0-9a-f]\{40\}\)$') || true
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -63,6 +65,8 @@ built() {
     set -- --path "$source"
   elif test "$version" = source; then
     set -- --git "$repository" imgcheck
+  elif test -n "$commit"; then
+    set -- --git "$repository" --rev "$commit" imgcheck
   else
     set -- --git "$repository" --tag "v$version" imgcheck
   fi
@@ -71,7 +75,7 @@ built() {
 }
 
 case $version in
-  source) built ;;
+  source | "${commit:-source}") built ;;
   *[!0-9A-Za-z.-]* | .* | -*) fail "\`$version\` is no version: write it as in 0.1.0, or \`source\`" ;;
   *)
     released || {

@@ -5,10 +5,10 @@ set -euo pipefail
 arguments=()
 [[ -z $FAIL_ON ]] || arguments+=(--fail-on "$FAIL_ON")
 [[ -z $SARIF_FILE ]] || arguments+=(-o "sarif=$SARIF_FILE")
-# Words of `args`: parted and quoted as in a shell, nothing expanded.
+# Words of `args`: split and quoted as in a shell, nothing expanded.
 words=$(mktemp "$RUNNER_TEMP/imgcheck.XXXXXX")
 if ! xargs --no-run-if-empty printf '%s\0' <<<"$ARGS" >"$words"; then
-  echo "error: \`args\` cannot be parted into words: $ARGS" >&2
+  echo "error: \`args\` cannot be split into words: $ARGS" >&2
   echo "verdict=error" >>"$GITHUB_OUTPUT"
   exit 2
 fi

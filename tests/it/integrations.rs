@@ -2,6 +2,7 @@
 //! Their own scripts are run here, with this build of the program, on the sample images.
 
 mod action;
+mod gitlab;
 mod plugin;
 mod release;
 

@@ -11,8 +11,16 @@ use super::{said, shell, text, yaml};
 use crate::program::repository;
 use testkit::tools::tool;
 
+/// A cargo that says how it was called, and installs a program that says `built`.
+pub(super) const CARGO: &str = r#"#!/bin/sh
+echo "cargo $*"
+mkdir -p "$4/bin"
+printf '#!/bin/sh\necho built\n' >"$4/bin/imgcheck"
+chmod +x "$4/bin/imgcheck"
+"#;
+
 /// A directory of releases that holds one, of a program that only says its version.
-fn releases(directory: &Path, version: &str, spoilt: bool) -> String {
+pub(super) fn releases(directory: &Path, version: &str, spoilt: bool) -> String {
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let name = format!("imgcheck-{version}-{target}");
     let program = format!("#!/bin/sh\necho imgcheck {version}\n");
@@ -64,14 +72,16 @@ fn the_installer_verifies_what_it_fetches() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let good = releases(&path.join("good"), "9.9.9", false);
-    let output = install(path, "9.9.9", &good, None);
-    assert!(
-        output.status.success() && said(&output).contains("imgcheck 9.9.9"),
-        "{}",
-        said(&output)
-    );
+    for version in ["9.9.9", "v9.9.9"] {
+        let output = install(path, version, &good, None);
+        assert!(
+            output.status.success() && said(&output).contains("imgcheck 9.9.9"),
+            "{version}: {}",
+            said(&output)
+        );
+        fs::remove_dir_all(path.join("bin")).unwrap();
+    }
 
-    fs::remove_dir_all(path.join("bin")).unwrap();
     let spoilt = releases(&path.join("spoilt"), "9.9.9", true);
     let output = install(path, "9.9.9", &spoilt, None);
     assert!(
@@ -105,17 +115,23 @@ fn the_installer_builds_where_nothing_was_released() {
 
     let tools = path.join("tools");
     fs::create_dir(&tools).unwrap();
-    let cargo = "#!/bin/sh\necho \"cargo $*\"\nmkdir -p \"$4/bin\"\nprintf '#!/bin/sh\\necho built\\n' >\"$4/bin/imgcheck\"\nchmod +x \"$4/bin/imgcheck\"\n";
-    executable(&tools.join("cargo"), cargo);
-    let output = install(path, "9.9.8", &none, Some(&tools));
-    let said = said(&output);
-    assert!(
-        output.status.success() && said.contains("--tag v9.9.8") && said.contains("built"),
-        "{said}"
-    );
+    executable(&tools.join("cargo"), CARGO);
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    for (version, source) in [
+        ("9.9.8", "--tag v9.9.8"),
+        ("v9.9.8", "--tag v9.9.8"),
+        (commit, &format!("--rev {commit}")),
+    ] {
+        let output = install(path, version, &none, Some(&tools));
+        let said = said(&output);
+        assert!(
+            output.status.success() && said.contains(source) && said.contains("built"),
+            "{version}: {said}"
+        );
+    }
 }
 
-fn executable(path: &Path, content: &str) {
+pub(super) fn executable(path: &Path, content: &str) {
     use std::os::unix::fs::PermissionsExt;
     fs::write(path, content).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
