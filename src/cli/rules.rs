@@ -106,7 +106,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
     let text = match &arguments.command {
         Command::List { config } => checker(Some(config))?.rule_table(output::width()),
         Command::Show { id, config } => checker(Some(config))?.rule_page(id)?,
-        Command::New { id, directory } => new(id, directory)?,
+        Command::New { id, directory } => new(&checker(None)?, id, directory)?,
         Command::Test { paths, config } => {
             let (summary, passed) = checker(Some(config))?.test_rules(paths)?;
             output::print(&format!("{summary}\n"))?;
@@ -143,12 +143,16 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
 }
 
 /// Writes the file of a new rule.
-fn new(id: &str, directory: &Path) -> Result<String> {
+fn new(checker: &Checker, id: &str, directory: &Path) -> Result<String> {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if id.is_empty() || !id.chars().all(is_allowed) {
         let problem = format!("`{id}` is not an ID");
         let help = "use lower-case words with dashes, such as team-python";
         return Err(Error::usage(problem).with_help(help));
+    }
+    if checker.rule_page(id).is_ok() {
+        let problem = format!("`{id}` is a built-in rule");
+        return Err(Error::usage(problem).with_help("choose a different ID"));
     }
     let path = directory.join(format!("{id}.yaml"));
     let shown = one_line(&path.display().to_string());

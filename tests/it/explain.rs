@@ -107,7 +107,8 @@ fn init_serves_gitlab() {
 #[test]
 fn the_configuration_of_init_is_valid() {
     let directory = tempdir().unwrap();
-    init(directory.path(), &[]);
+    let text = init(directory.path(), &[]);
+    assert!(text.contains("no CI job was written"), "{text}");
     let file = directory.path().join(".imgcheck.yaml");
     let text = fs::read_to_string(&file).unwrap();
     let lines = text.lines().map(|line| {

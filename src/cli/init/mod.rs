@@ -93,6 +93,10 @@ fn drafts(directory: &Path) -> Vec<Draft> {
             next: None,
         });
     }
+    if drafts.len() == 1 {
+        let without = "no CI job was written: there is no .github, .gitlab or .gitlab-ci.yml";
+        drafts[0].next = Some(without.to_owned());
+    }
     drafts
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Containerd(pub String);
 /// # Errors
 /// There is no containerd, or its metadata cannot be read.
 pub(super) fn list() -> Result<Vec<NamedImage>> {
-    let root = Containerd(String::new()).root()?;
+    let root = Containerd("the images of containerd".to_owned()).root()?;
     let namespace = variable(NAMESPACE);
     let stored = root
         .images(namespace.as_deref())
@@ -90,10 +90,9 @@ impl Containerd {
     fn root(&self) -> Result<Root> {
         if !cfg!(target_os = "linux") {
             let problem = "imgcheck reads the directory of containerd only on Linux";
-            return Err(Error::unsupported(&self.0, problem).with_help(format!(
-                "export the image there, and check the file: ctr images export image.tar {}",
-                self.0
-            )));
+            let help =
+                "export the image there, and check the file: ctr images export image.tar REFERENCE";
+            return Err(Error::unsupported(&self.0, problem).with_help(help));
         }
         let roots = match variable(ROOT) {
             Some(root) => vec![PathBuf::from(root)],
@@ -112,8 +111,7 @@ impl Containerd {
                     looked_at.join(", no ")
                 );
                 Error::new(ErrorCode::Unreachable, &self.0, problem).with_help(format!(
-                    "set {ROOT} to its root directory (`root` in its config.toml), or check a file: ctr images export image.tar {}",
-                    self.0
+                    "set {ROOT} to its root directory (`root` in its config.toml), or check a file: ctr images export image.tar REFERENCE"
                 ))
             })?;
         Ok(Root(root))

@@ -58,6 +58,8 @@ fn a_new_rule_passes_its_tests_and_is_listed() {
     assert_eq!(code, 2);
     assert!(error.contains("ci/rules/team-torch.yaml exists"), "{error}");
     assert_eq!(run(root, &["rules", "new", "../x"]).0, 2);
+    let (code, _, error) = run(root, &["rules", "new", "claim-torch-version"]);
+    assert!(code == 2 && error.contains("is a built-in rule"), "{error}");
 }
 
 #[test]
