@@ -5,11 +5,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
+use super::apptainer;
 use super::archive_file::{ArchiveFormat, ArchiveInput};
 use super::image::Image;
 use super::request::{LayerConsumer, Request, Source};
 use crate::cancellation::Cancellation;
 use crate::error::{Error, Result};
+use crate::squashfs::MAGIC;
 
 /// Bytes that are read at once, at most.
 const CHUNK: usize = 256 << 10;
@@ -31,7 +33,15 @@ impl Source for StandardInput {
         let subject = "standard input";
         let selection = request.selection(self.reference.as_deref())?;
         let bytes = Interruptible::start(io::stdin(), request.cancellation.clone());
-        let bytes = bytes.map_err(|error| Error::io(subject, error))?;
+        let mut bytes = bytes.map_err(|error| Error::io(subject, error))?;
+        let start = bytes
+            .fill_buf()
+            .map_err(|error| Error::io(subject, error))?;
+        if start.starts_with(&MAGIC) || apptainer::is_sif(start) {
+            let problem = "a SquashFS or SIF image is not read from a stream";
+            let help = "write it to a file, and check that";
+            return Err(Error::unsupported(subject, problem).with_help(help));
+        }
         ArchiveInput::new(subject.to_owned(), bytes)?.read(self.format, &selection, request, layers)
     }
 }

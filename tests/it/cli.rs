@@ -221,6 +221,17 @@ fn only_one_image_comes_from_standard_input() {
 }
 
 #[test]
+fn what_needs_random_access_does_not_come_from_standard_input() {
+    let sif = [&[0; 32][..], b"SIF_MAGIC\0"].concat();
+    for start in [&b"hsqs\0\0\0\0"[..], &sif] {
+        let output = imgcheck().arg("-").write_stdin(start).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains("help: write it to a file"), "{text}");
+    }
+}
+
+#[test]
 fn a_report_can_go_to_a_file() {
     let directory = tempdir().unwrap();
     let file = directory.path().join("report.json");

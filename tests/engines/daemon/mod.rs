@@ -4,6 +4,7 @@
 mod all_images;
 mod connection;
 mod containerd;
+mod own;
 mod podman;
 mod proxy;
 mod sources;

@@ -156,7 +156,7 @@ fn what_is_missing_or_damaged_is_an_error() {
     assert_eq!(code, 3);
     let ways = [
         "IMGCHECK_CONTAINERD_ROOT",
-        "ctr images export image.tar torch",
+        "ctr images export image.tar REFERENCE",
     ];
     assert!(ways.iter().all(|way| said.contains(way)), "{said}");
 
