@@ -37,6 +37,11 @@ pub(super) fn same(wanted: &str, recorded: &str) -> bool {
     wanted == recorded || complete(wanted) == complete(recorded)
 }
 
+/// The whole name of an image that Podman built under a name without a registry.
+pub(super) fn built(reference: &str) -> String {
+    format!("localhost/{reference}")
+}
+
 /// The name with Docker's defaults filled in; a text that is no name stays as it is.
 pub(super) fn complete(reference: &str) -> String {
     let name = Name::of_grammar(reference);

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 use crate::source::environment::variable;
 use crate::source::image::{Image, SourceKind};
-use crate::source::names::{ImageId, NamedImage};
+use crate::source::names::{self, ImageId, NamedImage};
 use crate::source::platform::{self, Platform};
 use crate::source::request::{LayerConsumer, Request};
 
@@ -32,6 +32,7 @@ const FILE: &str = "CONTAINERS_STORAGE_CONF";
 pub(super) struct ContainersStorage {
     root: PathBuf,
     storage: PodmanStorage,
+    images: Vec<StoredImage>,
 }
 
 #[derive(Deserialize, Default)]
@@ -53,13 +54,21 @@ impl ContainersStorage {
     /// Its configuration file is invalid.
     pub fn open(limits: &Limits) -> Result<Option<Self>> {
         let root = root()?;
-        let storage = PodmanStorage::at(&root, limits);
-        Ok(storage.map(|storage| ContainersStorage { root, storage }))
+        let opened = || {
+            let storage = PodmanStorage::at(&root, limits)?;
+            let images = storage.images()?;
+            Some((storage, images))
+        };
+        Ok(opened().map(|(storage, images)| ContainersStorage {
+            root,
+            storage,
+            images,
+        }))
     }
 
     /// All images.
-    pub fn list(&self) -> Vec<NamedImage> {
-        let images = self.storage.images().into_iter();
+    pub fn list(self) -> Vec<NamedImage> {
+        let images = self.images.into_iter();
         let named = images.map(|image| NamedImage {
             names: image.names,
             id: image.id,
@@ -124,16 +133,14 @@ impl ContainersStorage {
     }
 
     /// By its name, which may lack `localhost/`, else by its ID or the beginning of it.
-    fn find(&self, reference: &str) -> Option<StoredImage> {
-        let mut images = self.storage.images();
-        let built = format!("localhost/{reference}");
-        let named = |name: &str| images.iter().position(|image| image.has_name(name));
-        let id = ImageId::new(reference);
-        let has_id = |image: &StoredImage| id.as_ref().is_some_and(|id| id.begins(&image.id));
-        let at = named(reference)
-            .or_else(|| named(&built))
-            .or_else(|| images.iter().position(has_id))?;
-        Some(images.swap_remove(at))
+    fn find(&self, reference: &str) -> Option<&StoredImage> {
+        let named = |name: &str| self.images.iter().find(|image| image.has_name(name));
+        let built = || named(&names::built(reference));
+        let with_id = || {
+            let id = ImageId::new(reference)?;
+            self.images.iter().find(|image| id.begins(&image.id))
+        };
+        named(reference).or_else(built).or_else(with_id)
     }
 }
 

@@ -44,7 +44,8 @@ impl ImageName {
         mut known: impl Iterator<Item = &'a String> + Clone,
     ) -> Self {
         let tag = known.clone().find(|name| !name.contains('@')).cloned();
-        let is_typed = known.any(|name| names::same(typed, name));
+        let built = names::built(typed);
+        let is_typed = known.any(|name| names::same(typed, name) || names::same(&built, name));
         let name = if is_typed {
             Some(typed.to_owned())
         } else {

@@ -14,7 +14,6 @@ use crate::source::names;
 use crate::source::overlay::Attributes;
 
 const DRIVER: &str = "overlay";
-const IMAGES: &str = "overlay-images/images.json";
 
 /// The root directory (`graphRoot`) of Podman.
 #[derive(Debug)]
@@ -62,14 +61,13 @@ impl PodmanStorage {
     /// The storage in a directory; `None` if this process cannot read it.
     pub fn at(root: &Path, limits: &Limits) -> Option<Self> {
         let is_visible = Attributes::Trusted.are_visible();
-        let storage = PodmanStorage(StorageRoot::at(root, limits).filter(|_| is_visible)?);
-        let has_images = storage.0.read(Path::new(IMAGES)).is_some();
-        has_images.then_some(storage)
+        let root = is_visible.then(|| StorageRoot::at(root, limits))?;
+        root.map(PodmanStorage)
     }
 
-    /// All images.
-    pub fn images(&self) -> Vec<StoredImage> {
-        self.list(IMAGES).unwrap_or_default()
+    /// All images; `None` if their list cannot be read.
+    pub fn images(&self) -> Option<Vec<StoredImage>> {
+        self.list("overlay-images/images.json")
     }
 
     /// The configuration of the image `id`, which is its digest: one of the files stored with the image.
@@ -86,7 +84,7 @@ impl PodmanStorage {
     pub fn layers(&self, id: &str, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
         let layers: Vec<Layer> = self.list("overlay-layers/layers.json")?;
         let hex = digest::hexadecimal(id)?;
-        let mut images = self.images().into_iter();
+        let mut images = self.images()?.into_iter();
         let mut next = images.find(|image| image.id == hex)?.layer;
         let mut layers_found = Vec::with_capacity(diff_ids.len());
         for diff_id in diff_ids.iter().rev() {

@@ -187,8 +187,12 @@ fn the_storage_of_podman_and_cri_o_needs_no_service() {
     // Under its short name, and by its ID as `crictl images` shows it.
     let id = podman.run(&["images", "-q", "--no-trunc", "x/torch:2.7"]);
     let id = id.trim().trim_start_matches("sha256:");
-    for name in ["x/torch:2.7", &id[..13]] {
+    for (name, reference) in [
+        ("x/torch:2.8", "x/torch:2.8"),
+        (&id[..13], "localhost/x/torch:2.7"),
+    ] {
         let held = report(&format!("podman:{name}"), &environment);
+        assert_eq!(held["images"][0]["reference"], reference);
         assert_eq!(
             held["images"][0]["config_digest"],
             format!("sha256:{id}"),
@@ -229,4 +233,6 @@ fn the_storage_of_podman_and_cri_o_needs_no_service() {
     fs::write(layer, "[]").unwrap();
     let error = failure("podman:x/torch:2.7", &environment);
     assert!(error.contains("its layers cannot be read"), "{error}");
+    fs::write(podman.path("root/overlay-images/images.json"), "[{").unwrap();
+    failure("podman:", &environment);
 }
