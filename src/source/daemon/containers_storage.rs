@@ -1,5 +1,4 @@
-//! Images of Podman and CRI-O from their storage, where no service answers: that of Podman must be started, and CRI-O has none that sends
-//! images.
+//! Reads images of Podman and CRI-O from their storage when no service answers: somebody must start Podman's, and CRI-O's sends no images.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,12 +7,12 @@ use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 
 use super::describe::ImageName;
-use super::image::read_stored;
+use super::image::{by_configuration, read_stored};
 use super::podman_storage::{PodmanStorage, StoredImage};
 use crate::error::{Error, Result};
 use crate::limits::{Limit, Limits};
 use crate::source::environment::variable;
-use crate::source::image::{Image, SourceKind};
+use crate::source::image::Image;
 use crate::source::names::{self, ImageId, NamedImage};
 use crate::source::platform::{self, Platform};
 use crate::source::request::{LayerConsumer, Request};
@@ -113,23 +112,11 @@ impl ContainersStorage {
             .limits
             .check(Limit::Layers, diff_ids.len() as u64)
             .map_err(exceeds)?;
-        let found = self.storage.layers(&id, diff_ids);
-        let image = Image {
-            reference: None,
-            kind: SourceKind::Podman,
-            access: None,
-            platform: platform.to_string(),
-            digest: None,
-            config_digest: Some(id),
-            layers: found.ok_or_else(|| unreadable("its layers"))?,
-            config: config.into(),
-            attestations: Vec::new(),
-        };
-        read_stored(
-            vec![image],
-            &ImageName::of_stored(reference, &stored.names),
-            layers,
-        )
+        let found = self.storage.layers_of(stored, diff_ids);
+        let found = found.ok_or_else(|| unreadable("its layers"))?;
+        let image = by_configuration(&id, &platform, config, found);
+        let name = ImageName::of_stored(reference, &stored.names);
+        read_stored(vec![image], &name, layers)
     }
 
     /// By its name, which may lack `localhost/`, else by its ID or the beginning of it.

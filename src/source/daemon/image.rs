@@ -17,7 +17,7 @@ use crate::limits::Limit;
 use crate::source::archive_file;
 use crate::source::image::{AccessMethod, Annotations, Image, LayerBlob, LayerData, SourceKind};
 use crate::source::oci;
-use crate::source::platform::Selection;
+use crate::source::platform::{Platform, Selection};
 use crate::source::request::{LayerConsumer, Request};
 use crate::source::streamed::{Document, StreamedArchive, claim_layers};
 
@@ -124,6 +124,26 @@ impl DaemonImage {
     }
 }
 
+/// An image whose id is the digest of its configuration, before it has its name ([`ImageName::apply`]).
+pub(super) fn by_configuration(
+    id: &str,
+    platform: &Platform,
+    config: ImageConfiguration,
+    layers: Vec<LayerBlob>,
+) -> Image {
+    Image {
+        reference: None,
+        kind: SourceKind::DockerDaemon,
+        access: None,
+        platform: platform.to_string(),
+        digest: None,
+        config_digest: Some(id.to_owned()),
+        config: config.into(),
+        layers,
+        attestations: Vec::new(),
+    }
+}
+
 /// Reads images whose layers are in a storage, or in the cache.
 pub(super) fn read_stored(
     described: Vec<Image>,
@@ -213,17 +233,9 @@ impl Description<'_> {
         if config.rootfs().diff_ids() != &diff_ids {
             return None;
         }
-        Some(Image {
-            reference: None,
-            kind: SourceKind::DockerDaemon,
-            access: None,
-            platform: describe::main_platform(self.inspect).to_string(),
-            digest: None,
-            config_digest: Some(self.id.to_owned()),
-            config: config.into(),
-            layers: layers.unwrap_or_else(|| engine_only(&diff_ids)),
-            attestations: Vec::new(),
-        })
+        let platform = describe::main_platform(self.inspect);
+        let layers = layers.unwrap_or_else(|| engine_only(&diff_ids));
+        Some(by_configuration(self.id, &platform, config, layers))
     }
 
     /// The configuration from the cache, from the storage of the engine, or composed of what the engine reports.

@@ -227,7 +227,7 @@ impl Daemon {
                 "start it (systemctl start docker), set its address (DOCKER_HOST, docker context use), or check the image of the registry: docker://REFERENCE"
             }
             EngineKind::Podman => {
-                "start its service (systemctl --user start podman.socket), set its address (CONTAINER_HOST), or run imgcheck as root, which needs no service for the images of root's Podman and of CRI-O"
+                "start its service (systemctl --user start podman.socket), set its address (CONTAINER_HOST), or run imgcheck as root: it reads root's images of Podman, and those of CRI-O, without a service"
             }
         }
     }

@@ -55,14 +55,16 @@ impl PodmanStorage {
             .iter()
             .any(|pair| pair[..] == ["Native Overlay Diff", "true"]);
         let is_readable = info.driver.as_deref() == Some(DRIVER) && is_whole;
-        is_readable.then(|| Self::at(Path::new(info.docker_root_dir.as_ref()?), limits))?
+        let root = info.docker_root_dir.as_ref().filter(|_| is_readable)?;
+        Self::at(Path::new(root), limits)
     }
 
     /// The storage in a directory; `None` if this process cannot read it.
     pub fn at(root: &Path, limits: &Limits) -> Option<Self> {
-        let is_visible = Attributes::Trusted.are_visible();
-        let root = is_visible.then(|| StorageRoot::at(root, limits))?;
-        root.map(PodmanStorage)
+        let root = StorageRoot::at(root, limits)?;
+        Attributes::Trusted
+            .are_visible()
+            .then_some(PodmanStorage(root))
     }
 
     /// All images; `None` if their list cannot be read.
@@ -82,10 +84,15 @@ impl PodmanStorage {
 
     /// The layers of the image `id`, lowest first; `None` unless all exist and have these diff ids.
     pub fn layers(&self, id: &str, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
-        let layers: Vec<Layer> = self.list("overlay-layers/layers.json")?;
         let hex = digest::hexadecimal(id)?;
-        let mut images = self.images()?.into_iter();
-        let mut next = images.find(|image| image.id == hex)?.layer;
+        let images = self.images()?;
+        self.layers_of(images.iter().find(|image| image.id == hex)?, diff_ids)
+    }
+
+    /// The same for an image from the list.
+    pub fn layers_of(&self, image: &StoredImage, diff_ids: &[String]) -> Option<Vec<LayerBlob>> {
+        let layers: Vec<Layer> = self.list("overlay-layers/layers.json")?;
+        let mut next = image.layer.clone();
         let mut layers_found = Vec::with_capacity(diff_ids.len());
         for diff_id in diff_ids.iter().rev() {
             let layer = layers
