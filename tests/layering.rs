@@ -57,8 +57,13 @@ fn is_test(path: &Path) -> bool {
         .any(|part| part.as_os_str() == "tests" || part.as_os_str() == "tests.rs")
 }
 
-/// Cuts the test module, which by convention ends a file, and comments.
+/// Cuts comments, modules of tests that a file declares, and the one that it contains, which by convention ends the file.
 fn code_of(text: &str) -> String {
+    let declared = Regex::new(
+        r"(?m)^#\[cfg\(test\)\]\n(?:#\[path[^\n]*\n)?(?:pub(?:\([a-z]+\))? )?mod \w+;\n?",
+    )
+    .unwrap();
+    let text = declared.replace_all(text, "");
     let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
     code.lines()
         .filter(|line| !line.trim_start().starts_with("//"))

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use super::Depth;
+use super::depth::Depth;
 use super::error::ElfError;
 use super::object::Object;
 use super::pattern::Pattern;

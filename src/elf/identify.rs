@@ -1,7 +1,7 @@
 //! Which library a file is, and what the readings of its recipe give.
 
-use super::Depth;
 use super::candidate::Candidate;
+use super::depth::Depth;
 use super::error::ElfError;
 use super::facts::{Identity, Reading};
 use super::pattern::Pattern;

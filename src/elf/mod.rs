@@ -5,6 +5,7 @@
 
 mod aarch64;
 mod candidate;
+mod depth;
 mod dynamic;
 pub mod error;
 mod exports;
@@ -29,6 +30,7 @@ mod symbols;
 mod testing;
 mod versions;
 
+pub use depth::Depth;
 pub use error::ElfError;
 pub use exports::SymbolRequest;
 pub use facts::ElfFacts;
@@ -37,9 +39,6 @@ pub use recipes::Recipes;
 pub use refusal::{Refusal, refusal};
 pub use retain::Retainer;
 pub use sparse::{ChunkPool, SparseFile};
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
 use crate::limits::Limits;
@@ -52,25 +51,6 @@ use versions::Versions;
 
 /// Machine code that is searched in the default reading, in bytes. The CUDA runtime itself has half a megabyte.
 const SMALL_CODE: u64 = 8 << 20;
-
-/// How much of a file is read.
-///
-/// ```
-/// use imgcheck::{Depth, ImageRequest};
-///
-/// let request = ImageRequest::new("image.tar").depth(Depth::Deep);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Depth {
-    /// As the default, but only some of the containers of GPU code in a file, because their headers are all over it.
-    Sampled,
-    /// What addresses lead to: headers, tables, bodies of named exports, named sections with fat binaries.
-    #[default]
-    Default,
-    /// Also searches of whole sections.
-    Deep,
-}
 
 /// How ELF files are read.
 #[derive(Debug, Clone, Copy)]

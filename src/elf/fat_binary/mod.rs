@@ -11,7 +11,7 @@ mod wrappers;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::Depth;
+use super::depth::Depth;
 use super::error::ElfError;
 use super::facts::GpuCode;
 use super::object::{Object, file_range};
