@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// How one Python package, or one library, loads others.
 #[derive(Debug, Clone, Deserialize)]
@@ -70,6 +71,10 @@ pub(super) struct ReleasePlan {
     #[serde(default)]
     #[allow(dead_code, reason = "for readers of the table")]
     pub confidence: Option<Confidence>,
+    /// What the published wheels show in these releases only. `tools/knowledge` compares it.
+    #[serde(default)]
+    #[allow(dead_code, reason = "for readers of the table")]
+    pub evidence: IgnoredAny,
 }
 
 /// One step of an import.
@@ -222,6 +227,10 @@ pub(super) struct FirstUse {
     #[serde(default)]
     #[allow(dead_code, reason = "for readers of the table")]
     pub confidence: Option<Confidence>,
+    /// What the published wheels show in these releases only. `tools/knowledge` compares it.
+    #[serde(default)]
+    #[allow(dead_code, reason = "for readers of the table")]
+    pub evidence: IgnoredAny,
 }
 
 /// A step as written in the table.

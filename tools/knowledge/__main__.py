@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from .boundaries import boundaries
 from .index import Index
 from .update import update, verify
 
@@ -13,7 +14,7 @@ TABLES = Path(__file__).resolve().parents[2] / "rules" / "knowledge"
 
 
 def main() -> int:
-    """Runs a command. 1: something could not be read, or (`verify`) a row differs."""
+    """Runs a command. 1: something could not be read, or (`verify`, `boundaries`) a row differs."""
     parser = argparse.ArgumentParser(prog="knowledge", description=__doc__)
     parser.add_argument("--tables", type=Path, default=TABLES, help="the directory of the tables")
     parser.add_argument("--report", type=Path, help="write the report here, not to standard output")
@@ -21,14 +22,18 @@ def main() -> int:
     commands.add_parser("update", help="write the rows that the tables lack")
     again = commands.add_parser("verify", help="derive the last rows of each list again, and compare")
     again.add_argument("--last", type=int, default=3, metavar="N", help="how many rows of each project (default 3)")
+    sides = commands.add_parser("boundaries", help="compare the ranges of processes/ with the releases on both sides of each boundary")
+    sides.add_argument("--every", action="store_true", help="look at all releases of a range, not only at its first and last")
     arguments = parser.parse_args()
-    if arguments.command == "update":
+    if arguments.command == "boundaries":
+        found = boundaries(Index(), arguments.tables, arguments.every)
+        failed, text = bool(found.wrong or found.failures), found.markdown()
+    elif arguments.command == "update":
         report = update(Index(), arguments.tables)
-        failed = bool(report.failures)
+        failed, text = bool(report.failures), report.markdown()
     else:
         report = verify(Index(), arguments.tables, arguments.last)
-        failed = bool(report.failures or report.look)
-    text = report.markdown()
+        failed, text = bool(report.failures or report.look), report.markdown()
     if arguments.report:
         arguments.report.write_text(text)
     else:

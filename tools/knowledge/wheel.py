@@ -11,6 +11,8 @@ from .metadata import Metadata
 
 BLOCK = 1 << 17  # bytes of one request, at least
 LARGEST = 1 << 26  # bytes of a member
+LARGEST_SEARCHED = 1 << 28  # bytes of a member that is searched, and not kept
+PIECE = 1 << 22  # bytes of it that are in memory
 
 
 class NoRanges(Exception):
@@ -85,6 +87,21 @@ class Wheel:
         if information.file_size > LARGEST:
             raise ValueError(f"{self.file.name}: {path} has {information.file_size} bytes, more than {LARGEST}")
         return self.zip.read(information)
+
+    def contains(self, path: str, text: bytes) -> bool:
+        """Whether a member contains a text; false if there is none of that name."""
+        if path not in self.zip.NameToInfo:
+            return False
+        size = self.zip.getinfo(path).file_size
+        if size > LARGEST_SEARCHED:
+            raise ValueError(f"{self.file.name}: {path} has {size} bytes, more than {LARGEST_SEARCHED}")
+        before = b""
+        with self.zip.open(path) as member:
+            while piece := member.read(PIECE):
+                if text in before + piece:
+                    return True
+                before = piece[-len(text) :]
+        return False
 
     def text(self, path: str) -> str:
         """The text of a member; empty if there is none of that name."""
