@@ -11,7 +11,7 @@ from .metadata import Metadata
 
 BLOCK = 1 << 17  # bytes of one request, at least
 LARGEST = 1 << 26  # bytes of a member
-LARGEST_SEARCHED = 1 << 28  # bytes of a member that is searched, and not kept
+LARGEST_SEARCHED = 1 << 29  # bytes of a member that is searched, and not kept
 PIECE = 1 << 22  # bytes of it that are in memory
 
 
@@ -98,9 +98,10 @@ class Wheel:
         before = b""
         with self.zip.open(path) as member:
             while piece := member.read(PIECE):
-                if text in before + piece:
+                before += piece
+                if text in before:
                     return True
-                before = piece[-len(text) :]
+                before = before[-len(text) :]
         return False
 
     def text(self, path: str) -> str:

@@ -1,5 +1,6 @@
 //! What the processes of small images load.
 
+mod boundaries;
 mod faults;
 mod hosts;
 mod processes;
