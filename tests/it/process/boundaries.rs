@@ -153,6 +153,8 @@ fn ctranslate2_needs_cublas_12_since_4_0() {
         let facts = Image::python()
             .wheel("cuda_runtime", "libcudart.so.12")
             .process(&["NVIDIA_VISIBLE_DEVICES=all"], &[])
+            .package("numpy", "2.2.6")
+            .text(&format!("{SITE}/numpy/__init__.py"), "")
             .package("ctranslate2", version)
             .library(&format!("{SITE}/ctranslate2.libs"), &library, &[])
             .elf(

@@ -47,12 +47,12 @@ class Boundaries(unittest.TestCase):
     def test_a_boundary_inferred_from_the_next_release_that_was_looked_at_is_found(self) -> None:
         rows = row(">=2.9,<2.10", f"shows: [{BEFORE}], from: older releases are not modelled") + row(">=2.10", f"shows: [{AFTER}]")
         report = compared(rows)
+        lacks = f'{EXTENSION} holds `_load_lib("_torchaudio")`, torchaudio/lib/_torchaudio.abi3.so'
         self.assertEqual(
             report.wrong,
             [
                 "torchaudio.yaml, releases >=2.9,<2.10: to: torchaudio 2.10.0 shows the same",
-                f"torchaudio.yaml, releases >=2.10: torchaudio 2.10.0 does not show {EXTENSION} holds `_load_lib(\"_torchaudio\")`, "
-                "torchaudio/lib/_torchaudio.abi3.so",
+                f"torchaudio.yaml, releases >=2.10: torchaudio 2.10.0 does not show {lacks}",
             ],
         )
         self.assertIn("## Wrong", report.markdown())
@@ -103,7 +103,8 @@ class Boundaries(unittest.TestCase):
 
 class Evidence(unittest.TestCase):
     def setUp(self) -> None:
-        server = self.enterContext(Server())
+        server = Server().__enter__()
+        self.addCleanup(server.__exit__)
         library = recorded("torch-2.15.0.libtorch_global_deps.so")
         members = {"a/x.py": b"import torch\n", "a/lib.so": library, "a/large.so": b"\0" * 10 + b"libx.so.1" + b"\0" * 10}
         server.publish(f"torchaudio-2.11.0-{LINUX}", wheel("torchaudio", "2.11.0", members))
