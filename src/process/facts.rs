@@ -135,6 +135,10 @@ pub struct FaultContext {
     pub message: String,
     /// What the program prints instead of the loader's message; empty if it prints that message.
     pub shown: String,
+    /// The other variants, where the package has the same files for several releases of a library and none can be loaded; absent if it
+    /// has one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
     /// What the program continues without if the failure is `optional`: `gpu` (the CPU does all work), `package` (the package does not
     /// work at all), `module` (one native module of a package that no table describes) or `feature` (most programs never notice); empty if
     /// unknown.
@@ -188,6 +192,10 @@ pub struct Missing {
     pub opened: bool,
     /// Other names that the program tries as well, in order.
     pub alternatives: Vec<String>,
+    /// The files that the package has in place of `library`, which it chooses by name: each is for a different release of PyTorch or CUDA.
+    /// Absent if it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
     /// It comes from the driver of the host and is not expected in an image.
     pub host_provided: bool,
     /// Path of a file that was found but cannot be used; empty if no file was found.
@@ -203,6 +211,16 @@ pub struct Missing {
     /// A file of this name that a layer of the image removed; absent if none did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Removed>,
+}
+
+/// A file that the program tried to load in place of another, and why that failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Tried {
+    /// Its name.
+    pub file: String,
+    /// The loader's message, verbatim.
+    pub message: String,
 }
 
 /// A file that a layer of the image removed.

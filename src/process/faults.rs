@@ -71,6 +71,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
                 optional: failure.optional,
                 without: failure.without.clone(),
                 breaks: failure.breaks.clone(),
+                tried: failure.tried.clone(),
                 ..self.context(&failure.cause)
             };
             let attempt = Attempt {
@@ -197,7 +198,10 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
         let shown = attempt.failure.map(|it| it.shown.clone());
         FaultContext {
             first,
-            message: fault.message(self.process.system.libc),
+            message: match attempt.failure {
+                Some(failure) if !failure.report.is_empty() => failure.report.clone(),
+                _ => fault.message(self.process.system.libc),
+            },
             shown: shown.filter(|_| first).unwrap_or_default(),
             ..attempt.context.clone()
         }
@@ -232,6 +236,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             layer: user_file.and_then(Node::layer),
             opened,
             alternatives: alternatives.map_or_else(Vec::new, |it| it.alternatives.clone()),
+            variants: alternatives.map_or_else(Vec::new, |it| it.variants.clone()),
             host_provided: self.describer.knowledge.is_host_provided(name),
             broken: broken.to_owned(),
             wrong_machine,

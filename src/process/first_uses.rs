@@ -208,9 +208,7 @@ fn open_first(
     }
     let alternatives = names.iter().filter(|name| *name != request).cloned();
     playback.failures.push(LoadFailure {
-        cause,
         opener: opener.path.clone(),
-        optional: row.optional || row.plugin,
         shown: row.shown.clone(),
         without: match (row.plugin, row.without.is_empty()) {
             (true, true) => "feature".to_owned(),
@@ -218,8 +216,7 @@ fn open_first(
         },
         breaks: row.breaks.clone(),
         alternatives: alternatives.collect(),
-        request: request.clone(),
-        failure,
+        ..LoadFailure::new(cause, request, failure)
     });
     Ok(())
 }

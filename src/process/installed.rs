@@ -15,19 +15,34 @@ pub(super) struct InstalledPackage {
     pub site: String,
     /// The CUDA release that it was built for: `12.8`; empty if unknown.
     pub cuda: String,
+    /// Version of the PyTorch beside it; empty without PyTorch.
+    pub torch: String,
 }
 
 impl InstalledPackage {
-    /// Replaces `{cuda-major}` and `{cuda-digits}`; `None` if the text has one of them and the CUDA release is unknown.
+    /// Replaces `{cuda-major}`, `{cuda-digits}`, `{torch-major}`, `{torch-minor}` and `{torch-patch}`; `None` if the text has one of them
+    /// whose value is unknown.
     pub fn fill(&self, text: &str) -> Option<String> {
-        if !text.contains("{cuda-") {
-            return Some(text.to_owned());
+        let cuda: Vec<&str> = self.cuda.split('.').filter(|it| !it.is_empty()).collect();
+        let torch = version::release(&self.torch).unwrap_or_default();
+        let number = |place: usize| torch.get(place).map(u64::to_string);
+        let values = [
+            ("{cuda-major}", cuda.first().map(|it| (*it).to_owned())),
+            (
+                "{cuda-digits}",
+                cuda.get(..2).map(|numbers| numbers.concat()),
+            ),
+            ("{torch-major}", number(0)),
+            ("{torch-minor}", number(1)),
+            ("{torch-patch}", number(2)),
+        ];
+        let mut filled = text.to_owned();
+        for (placeholder, value) in values {
+            if filled.contains(placeholder) {
+                filled = filled.replace(placeholder, &value?);
+            }
         }
-        let mut numbers = self.cuda.split('.');
-        let major = numbers.next().filter(|major| !major.is_empty())?;
-        let minor = numbers.next()?;
-        let filled = text.replace("{cuda-major}", major);
-        Some(filled.replace("{cuda-digits}", &format!("{major}{minor}")))
+        Some(filled)
     }
 }
 
@@ -119,6 +134,8 @@ impl<'s> PackageIndex<'s> {
         }
         let mut cuda = environment.sites.iter();
         let cuda = cuda.find_map(|site| self.cuda.get(site.as_str()).copied());
+        let torch = first.get("torch").and_then(|(_, version)| *version);
+        let torch = torch.unwrap_or_default();
         for (package, (site, version)) in first {
             let Some(version) = version else { continue };
             let installed = InstalledPackage {
@@ -126,6 +143,7 @@ impl<'s> PackageIndex<'s> {
                 site: site.to_owned(),
                 // That of PyTorch stands for the other packages, too.
                 cuda: cuda.unwrap_or_default().to_owned(),
+                torch: torch.to_owned(),
             };
             setup.installed.insert(package.to_owned(), installed);
         }

@@ -7,6 +7,7 @@ use super::installed::{InstalledPackage, PythonSetup};
 use super::knowledge::{Knowledge, fits};
 use super::plan::{LoadPlan, Step, StepAction};
 use super::playback::{Cause, LoadFailure, Playback, is_not_found};
+use super::{files, variants};
 use crate::error::{Error, Result};
 use crate::image::RootFilesystem;
 use crate::loader::{Failure, ObjectId};
@@ -148,7 +149,14 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
         self.optional = (step.optional, step.without.clone());
         match &step.action {
-            StepAction::Import(package) => self.import_other(plan, package, step.optional),
+            StepAction::Import(package) => match installed.fill(package) {
+                Some(name) if step.required && !self.is_there(&name) => {
+                    self.fail_without(plan, installed, step, &name)
+                }
+                Some(name) => self.import_other(plan, &name, step.optional),
+                None => Ok(()),
+            },
+            StepAction::Any(variants) => self.import_any(plan, installed, step, variants),
             StepAction::Standard(names) => {
                 let directory = self.setup.dynload.clone();
                 for name in names {
@@ -159,7 +167,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             }
             StepAction::Module(names) => {
                 for name in names {
-                    let site = self.site_of(installed, name);
+                    let site = files::site_of(self.root, self.setup, installed, name);
                     self.import_module(plan, step, site.map(|site| (site, name)))?;
                 }
                 Ok(())
@@ -192,6 +200,41 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         }
     }
 
+    /// The directory of a package, by its name.
+    fn directory(&self, package: &str) -> String {
+        let plan = self.knowledge.plan(package);
+        let directory = plan.map(|plan| plan.directory.clone());
+        directory.unwrap_or_else(|| package.replace('-', "_"))
+    }
+
+    /// Whether a package can be found, known version or not.
+    fn is_there(&self, package: &str) -> bool {
+        let directory = self.directory(package);
+        let mut sites = self.setup.path.iter();
+        sites.any(|site| self.root.resolve(&format!("{site}/{directory}")).is_ok())
+    }
+
+    /// Notes that a package which the import cannot do without is not there.
+    fn fail_without(
+        &mut self,
+        plan: &LoadPlan,
+        installed: &InstalledPackage,
+        step: &Step,
+        package: &str,
+    ) -> Result<(), ImportStop> {
+        let module = self.directory(package);
+        let report = match installed.fill(&step.shown) {
+            Some(shown) if !shown.is_empty() => shown,
+            _ => format!("ModuleNotFoundError: No module named '{module}'"),
+        };
+        let failure = variants::absent(self.cause(plan), &module, report);
+        self.playback.failures.push(failure);
+        match step.optional {
+            true => Ok(()),
+            false => Err(ImportStop::Failed),
+        }
+    }
+
     fn applies(&self, step: &Step) -> bool {
         let is_mapped = |text: &String| {
             let mut objects = self.playback.objects().iter();
@@ -216,15 +259,8 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             return Ok(());
         }
         self.playback.failures.push(LoadFailure {
-            cause: self.cause(plan),
-            opener: String::new(),
-            optional: step.optional,
             shown: step.shown.clone(),
-            without: step.without.clone(),
-            breaks: String::new(),
-            alternatives: Vec::new(),
-            request: request.to_owned(),
-            failure,
+            ..LoadFailure::new(self.cause(plan), request, failure)
         });
         match step.optional {
             true => Ok(()),

@@ -238,6 +238,9 @@ fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
             if let Some(fallback) = &step.on_failure {
                 preload(&fallback.preload)?;
             }
+            if step.required && !matches!(step.action, super::plan::StepAction::Import(_)) {
+                return Err("only an import is required".to_owned());
+            }
             specifiers(&step.if_python)?;
             is_known(&step.without)?;
         }

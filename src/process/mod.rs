@@ -24,6 +24,7 @@ mod reasons;
 mod shadowed;
 mod shared_faults;
 pub mod tree;
+mod variants;
 mod versions;
 
 pub use facts::LoaderFacts;

@@ -212,7 +212,9 @@ impl<'r> Context<'_, 'r> {
         gaps: &mut Vec<Gap>,
     ) -> Vec<Program<'r>> {
         let is_installed = |plan: &&LoadPlan| setup.installed.contains_key(&plan.package);
-        let packages = self.knowledge.packages().filter(|plan| !plan.companion);
+        let is_companion =
+            |plan: &LoadPlan| plan.companion || setup.installed.contains_key(&plan.companion_of);
+        let packages = self.knowledge.packages().filter(|plan| !is_companion(plan));
         let packages: Vec<_> = packages.filter(is_installed).collect();
         let mut groups: Vec<&str> = packages.iter().map(|plan| plan.process.as_str()).collect();
         let mut seen = BTreeSet::new();

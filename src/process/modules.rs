@@ -1,16 +1,16 @@
-//! Native modules of packages that no table describes: whether Python could load each of them, after everything that the tables
-//! describe. What such a package does before it loads a module is unknown, so a library counts as missing only if the search path of
-//! Python has no file of its name, and a symbol as undefined only if it is one of PyTorch's.
+//! Native modules of packages that no table describes, and those that a table names beside the import: whether Python could load each of
+//! them, after everything else. What such a package does before it loads a module is unknown, so a library counts as missing only if the
+//! search path of Python has no file of its name, and a symbol as undefined only if it is one of PyTorch's.
 
 use std::collections::{HashMap, HashSet};
 
 use super::describer::Describer;
 use super::facts::LoaderFacts;
-use super::faults;
 use super::installed::PythonSetup;
 use super::knowledge::Knowledge;
 use super::model::ModeledProcess;
 use super::playback::{Cause, LoadFailure, OpenRequest};
+use super::{faults, files, variants};
 use crate::error::Result;
 use crate::loader::{Fault, OpenMode};
 use crate::stack::NativeModule;
@@ -24,7 +24,7 @@ const LIBRARIES: &str = "nvidia-";
 pub(super) struct NativeModules<'s> {
     modules: &'s [NativeModule],
     /// The paths of those that were tried.
-    tried: HashSet<&'s str>,
+    tried: HashSet<String>,
 }
 
 impl<'s> NativeModules<'s> {
@@ -60,18 +60,22 @@ impl<'s> NativeModules<'s> {
                 && (has_torch || !it.is_for_torch)
                 && describer.knowledge.is_undescribed(it)
         });
+        let (described, absent) = described(describer, setup, process);
         let mut found = Vec::new();
-        for module in own {
+        for module in own.chain(&described) {
             if self.tried.len() >= MODULES {
                 break;
             }
-            if self.tried.insert(&module.path) {
+            if self.tried.insert(module.path.clone()) {
                 found.push((module, open(describer, process, module)?));
             }
         }
         keep_common(&mut found);
         let failures = found.into_iter().filter_map(|(_, failure)| failure);
+        let absent = absent.into_iter();
+        let absent = absent.filter(|it| self.tried.insert(it.request.clone()));
         let failures: Vec<_> = failures
+            .chain(absent)
             .filter(|it| !it.failure.faults.is_empty())
             .collect();
         faults::record_failures(describer, process, &failures, facts);
@@ -89,18 +93,71 @@ impl Knowledge {
     }
 }
 
-/// Opens a module as Python does; what fails for certain.
+/// The modules that the tables name beside the imports of a process, and failures for those of which it has only variants.
+fn described<'s>(
+    describer: &Describer,
+    setup: &PythonSetup,
+    process: &ModeledProcess,
+) -> (Vec<NativeModule>, Vec<LoadFailure<'s>>) {
+    let (mut modules, mut absent) = (Vec::new(), Vec::new());
+    for import in process.imports.iter().filter(|it| it.succeeds) {
+        let plan = describer.knowledge.plan(&import.package);
+        let release = plan.and_then(|plan| plan.release(&import.version));
+        let Some((release, installed)) = release.zip(setup.installed.get(&import.package)) else {
+            continue;
+        };
+        for pattern in &release.modules {
+            let is_chosen = pattern.contains("{torch-");
+            let name = installed.fill(pattern);
+            let Some(name) = name.filter(|_| !is_chosen || has_torch(process)) else {
+                continue;
+            };
+            let Some(site) = files::site_of(describer.root, setup, installed, &name) else {
+                continue;
+            };
+            let path = format!("{site}/{name}");
+            let file = files::extension_module(describer.root, &setup.release, &path);
+            if let Some(file) = file {
+                modules.push(NativeModule {
+                    path: file,
+                    distribution: import.package.clone(),
+                    site,
+                    is_for_torch: false,
+                });
+                continue;
+            }
+            let variants = variants::variants_of(describer.root, &path);
+            if is_chosen && !variants.is_empty() {
+                let report = format!(
+                    "ModuleNotFoundError: No module named '{}'",
+                    name.replace('/', ".")
+                );
+                absent.push(LoadFailure {
+                    variants,
+                    ..variants::absent(cause(&import.package), &path, report)
+                });
+            }
+        }
+    }
+    (modules, absent)
+}
+
+fn cause(package: &str) -> Cause {
+    Cause {
+        package: package.to_owned(),
+        when: "import",
+        optional: true,
+        without: "module".to_owned(),
+    }
+}
+
+/// Opens a module as Python does; what fails for certain, and did not fail before.
 fn open<'s>(
     describer: &Describer,
     process: &mut ModeledProcess<'s>,
     module: &NativeModule,
 ) -> Result<Option<LoadFailure<'s>>> {
-    let cause = Cause {
-        package: module.distribution.clone(),
-        when: "import",
-        optional: true,
-        without: "module".to_owned(),
-    };
+    let cause = cause(&module.distribution);
     let request = OpenRequest {
         name: &module.path,
         caller: 0,
@@ -110,42 +167,46 @@ fn open<'s>(
         return Ok(None);
     };
     failure.discarded = Vec::new();
-    failure
-        .faults
-        .retain(|fault| is_certain(describer, process, fault));
-    Ok(Some(LoadFailure {
-        optional: cause.optional,
-        without: cause.without.clone(),
-        cause,
-        opener: String::new(),
-        shown: String::new(),
-        breaks: String::new(),
-        alternatives: Vec::new(),
-        request: module.path.clone(),
-        failure,
-    }))
+    let known = process.playback.failures.iter();
+    let known = known.filter(|it| it.cause.package == cause.package);
+    let known: HashSet<String> = known
+        .flat_map(|it| it.failure.faults.iter().filter_map(name_of))
+        .collect();
+    failure.faults.retain(|fault| {
+        is_certain(describer, process, fault)
+            && name_of(fault).is_none_or(|it| !known.contains(&it))
+    });
+    Ok(Some(LoadFailure::new(cause, &module.path, failure)))
 }
 
-/// Of libraries whose names differ in numbers only, one is enough: those of torchcodec are for one release of FFmpeg each. What all of
-/// them miss, their package cannot do without.
+/// Of the modules of a distribution whose names differ in numbers only, one is enough: each is for a different release of PyTorch, CUDA or
+/// FFmpeg. What all of them miss, their package cannot do without; and if all miss a symbol of PyTorch, none is for this PyTorch, and the
+/// last stands for them.
 fn keep_common(found: &mut [(&NativeModule, Option<LoadFailure>)]) {
-    let stem = |module: &NativeModule| -> String {
-        let is_digit = |character: &char| character.is_ascii_digit();
-        module.path.chars().filter(|it| !is_digit(it)).collect()
-    };
-    let mut missing: HashMap<String, Vec<HashSet<String>>> = HashMap::new();
-    for (module, failure) in found.iter().filter(|(module, _)| module.is_for_torch) {
-        let faults = failure.iter().flat_map(|it| &it.failure.faults);
-        let group = missing.entry(stem(module)).or_default();
-        group.push(faults.filter_map(name_of).collect());
+    let mut groups: HashMap<(&str, String), Vec<usize>> = HashMap::new();
+    for (index, (module, _)) in found.iter().enumerate() {
+        let stem = variants::without_digits(&module.path);
+        let group = groups.entry((&module.distribution, stem)).or_default();
+        group.push(index);
     }
-    for (module, failure) in found.iter_mut().filter(|(module, _)| module.is_for_torch) {
-        if let (Some(failure), Some(group)) = (failure, missing.get(&stem(module))) {
-            let is_common = |name: &String| group.iter().all(|names| names.contains(name));
-            failure
-                .failure
-                .faults
-                .retain(|it| name_of(it).is_some_and(|it| is_common(&it)));
+    for group in groups.into_values().filter(|group| group.len() > 1) {
+        let faults = |index: usize| found[index].1.iter().flat_map(|it| &it.failure.faults);
+        let missing: Vec<HashSet<String>> = group
+            .iter()
+            .map(|&index| faults(index).filter_map(name_of).collect())
+            .collect();
+        let is_common = |name: &String| missing.iter().all(|names| names.contains(name));
+        let is_symbol = |fault: &Fault| matches!(fault, Fault::Symbol { .. });
+        let fits_none = group.iter().all(|&index| faults(index).any(is_symbol))
+            && !missing.iter().flatten().any(is_common);
+        let last = group.last().copied();
+        for index in group {
+            if let Some(failure) = &mut found[index].1 {
+                failure.failure.faults.retain(|it| match fits_none {
+                    true => Some(index) == last,
+                    false => name_of(it).is_some_and(|it| is_common(&it)),
+                });
+            }
         }
     }
 }

@@ -23,6 +23,9 @@ pub(super) struct LoadPlan {
     /// Imported only where another package imports it.
     #[serde(default)]
     pub companion: bool,
+    /// The package that imports it where it is installed: then nothing else does.
+    #[serde(default)]
+    pub companion_of: String,
     /// Lists of libraries that are loaded by path, by the names that steps use.
     #[serde(default)]
     pub lists: BTreeMap<String, Vec<ListedFile>>,
@@ -63,6 +66,9 @@ pub(super) struct ReleasePlan {
     pub releases: String,
     /// In order.
     pub steps: Vec<Step>,
+    /// Extension modules that only some programs import, by path below site-packages without suffix.
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// Where this is from, if it is not from where the rest of the table is.
     #[serde(default)]
     #[allow(dead_code, reason = "for readers of the table")]
@@ -84,6 +90,8 @@ pub(super) struct Step {
     pub action: StepAction,
     /// The import continues if the step fails.
     pub optional: bool,
+    /// The step fails if the package that it imports is not installed.
+    pub required: bool,
     /// Runs at first use, after all imports.
     pub late: bool,
     /// RTLD_GLOBAL.
@@ -107,6 +115,8 @@ pub(super) struct Step {
 pub(super) enum StepAction {
     /// Imports another package of these tables, if it is installed.
     Import(String),
+    /// Imports the extension modules of the first variant that can be imported.
+    Any(Variants),
     /// Imports extension modules, by path below site-packages without suffix; missing ones are skipped.
     Module(Vec<String>),
     /// Imports extension modules of Python's own library; built-in ones are skipped.
@@ -117,6 +127,15 @@ pub(super) enum StepAction {
     Find(Vec<String>),
     /// `ctypes.CDLL` of a list of files, searched by the package itself.
     Preload(Preload),
+}
+
+/// A package has the same extension modules several times, each time for a different environment.
+#[derive(Debug, Clone)]
+pub(super) struct Variants {
+    /// The modules of one variant, in order, by path below site-packages without suffix; `{part}` stands for the variant.
+    pub modules: Vec<String>,
+    /// The variants, in the order in which they are tried.
+    pub parts: Vec<String>,
 }
 
 /// A list of files that the package searches itself.
@@ -238,6 +257,9 @@ pub(super) struct FirstUse {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct StepRow {
     import: Option<String>,
+    any: Option<Vec<String>>,
+    #[serde(default)]
+    parts: Vec<String>,
     module: Option<Vec<String>>,
     standard: Option<Vec<String>>,
     open: Option<String>,
@@ -245,6 +267,8 @@ struct StepRow {
     preload: Option<Preload>,
     #[serde(default)]
     optional: bool,
+    #[serde(default)]
+    required: bool,
     #[serde(default)]
     late: bool,
     #[serde(default)]
@@ -265,8 +289,14 @@ impl TryFrom<StepRow> for Step {
     type Error = &'static str;
 
     fn try_from(row: StepRow) -> Result<Self, Self::Error> {
+        let parts = row.parts;
+        if row.any.is_some() == parts.is_empty() {
+            return Err("`any` and `parts` belong together");
+        }
+        let any = row.any.map(|modules| Variants { modules, parts });
         let actions = [
             row.import.map(StepAction::Import),
+            any.map(StepAction::Any),
             row.module.map(StepAction::Module),
             row.standard.map(StepAction::Standard),
             row.open.map(StepAction::Open),
@@ -278,6 +308,7 @@ impl TryFrom<StepRow> for Step {
             (Some(action), None) => Ok(Step {
                 action,
                 optional: row.optional,
+                required: row.required,
                 late: row.late,
                 global: row.global,
                 if_mapped: row.if_mapped,
@@ -287,7 +318,7 @@ impl TryFrom<StepRow> for Step {
                 shown: row.shown,
                 without: row.without,
             }),
-            _ => Err("a step is one of import, module, standard, open, find and preload"),
+            _ => Err("a step is one of import, any, module, standard, open, find and preload"),
         }
     }
 }

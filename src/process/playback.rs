@@ -1,5 +1,6 @@
 //! A process as it is played: why each object was loaded, and what failed.
 
+use super::facts::Tried;
 use crate::error::Result;
 use crate::loader::{Failure, Fault, Object, ObjectId, OpenMode, Process};
 
@@ -44,10 +45,36 @@ pub struct LoadFailure<'s> {
     pub breaks: String,
     /// Names that the program tried as well.
     pub alternatives: Vec<String>,
+    /// As [`super::facts::FaultContext::tried`].
+    pub tried: Vec<Tried>,
+    /// What Python reports about a module that is not there; empty if the loader reports the failure.
+    pub report: String,
+    /// As [`super::facts::Missing::variants`].
+    pub variants: Vec<String>,
     /// The name that the program requested from dlopen; empty at program start.
     pub request: String,
     /// What the loader reports, and what it had mapped.
     pub failure: Failure<'s>,
+}
+
+impl<'s> LoadFailure<'s> {
+    /// A failure about which nothing but its cause is known.
+    pub(super) fn new(cause: Cause, request: &str, failure: Failure<'s>) -> Self {
+        LoadFailure {
+            optional: cause.optional,
+            without: cause.without.clone(),
+            cause,
+            opener: String::new(),
+            shown: String::new(),
+            breaks: String::new(),
+            alternatives: Vec::new(),
+            tried: Vec::new(),
+            report: String::new(),
+            variants: Vec::new(),
+            request: request.to_owned(),
+            failure,
+        }
+    }
 }
 
 /// A process as far as it was played.
@@ -92,17 +119,7 @@ impl<'s> Playback<'s> {
                 playback.process = Some(process);
                 playback.note(&cause);
             }
-            Err(failure) => playback.failures.push(LoadFailure {
-                cause,
-                opener: String::new(),
-                optional: false,
-                shown: String::new(),
-                without: String::new(),
-                breaks: String::new(),
-                alternatives: Vec::new(),
-                request: String::new(),
-                failure,
-            }),
+            Err(failure) => playback.failures.push(LoadFailure::new(cause, "", failure)),
         }
         playback
     }

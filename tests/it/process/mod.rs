@@ -4,6 +4,7 @@ mod boundaries;
 mod faults;
 mod hosts;
 mod processes;
+mod variants;
 
 use imgcheck::Overlay;
 use imgcheck::internals::elf::ElfFacts;
