@@ -57,8 +57,8 @@ impl Programs<'_, '_> {
         let sites: Sites = program.setup.path.iter().collect();
         let mapped: HashSet<&str> = loader.mapped_files(true).collect();
         let libraries = stack.gpu.libraries.iter().map(|it| it.path.as_str());
-        let others =
-            libraries.filter(|path| !mapped.contains(path) && self.package_of(path).is_none());
+        let is_other = |path: &&str| self.package_of(path).is_none() || self.is_module(path);
+        let others = libraries.filter(|path| !mapped.contains(path) && is_other(path));
         let others = others.filter_map(|path| {
             let directory = package_directory(&sites, path).or_else(|| {
                 let name = sites.holding(path)?.rest;
@@ -94,10 +94,24 @@ impl Programs<'_, '_> {
         plans.find_map(|plan| {
             let mut places = path.match_indices(&plan.directory);
             let is_whole = |(start, name): &(usize, &str)| {
-                path[..*start].ends_with('/') && path[start + name.len()..].starts_with('/')
+                let above = &path[..*start];
+                // What auditwheel bundles with a package belongs to that one.
+                above.ends_with('/')
+                    && !above.ends_with(".libs/")
+                    && path[start + name.len()..].starts_with('/')
             };
             let (start, name) = places.find(is_whole)?;
             Some((plan.package.as_str(), &path[..start + name.len()]))
+        })
+    }
+
+    /// Whether a file is an extension module that the tables name beside an import.
+    fn is_module(&self, path: &str) -> bool {
+        let releases = self.knowledge.packages().flat_map(|plan| &plan.releases);
+        let mut modules = releases.flat_map(|release| &release.modules);
+        modules.any(|module| {
+            let name = module.split('{').next().unwrap_or_default();
+            path.contains(&format!("/{name}"))
         })
     }
 

@@ -32,7 +32,8 @@ pub struct LoaderFacts {
     /// The GPU frameworks of the image, each with the first process that can load it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub frameworks: Vec<FrameworkFacts>,
-    /// Files with GPU code that the main process's Python can import and no process maps: those of packages that no table describes.
+    /// Files with GPU code that the main process's Python can import and no process maps: those of packages that no table describes, and
+    /// extension modules that only some programs import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_gpu_code: Vec<ObjectFacts>,
     /// `/etc/ld.so.cache`, and how far it is from the files; absent without a glibc process.

@@ -20,6 +20,9 @@ const MODULES: usize = 6_000;
 /// Distributions whose libraries others load: NVIDIA's wheels.
 const LIBRARIES: &str = "nvidia-";
 
+/// A module, and what fails of it.
+type Opened<'m, 'p> = (&'m NativeModule, Option<LoadFailure<'p>>);
+
 /// The modules of an image that are still to be tried.
 pub(super) struct NativeModules<'s> {
     modules: &'s [NativeModule],
@@ -60,17 +63,10 @@ impl<'s> NativeModules<'s> {
                 && (has_torch || !it.is_for_torch)
                 && describer.knowledge.is_undescribed(it)
         });
-        let (described, absent) = described(describer, setup, process);
-        let mut found = Vec::new();
-        for module in own.chain(&described) {
-            if self.tried.len() >= MODULES {
-                break;
-            }
-            if self.tried.insert(module.path.clone()) {
-                found.push((module, open(describer, process, module)?));
-            }
-        }
+        let mut found = self.open_all(describer, process, own)?;
         keep_common(&mut found);
+        let (described, absent) = described(describer, setup, process);
+        found.extend(self.open_all(describer, process, described.iter())?);
         let failures = found.into_iter().filter_map(|(_, failure)| failure);
         let absent = absent.into_iter();
         let absent = absent.filter(|it| self.tried.insert(it.request.clone()));
@@ -80,6 +76,25 @@ impl<'s> NativeModules<'s> {
             .collect();
         faults::record_failures(describer, process, &failures, facts);
         Ok(())
+    }
+
+    /// Opens modules that were not tried before, and what fails of each.
+    fn open_all<'m, 'p>(
+        &mut self,
+        describer: &Describer,
+        process: &mut ModeledProcess<'p>,
+        modules: impl Iterator<Item = &'m NativeModule>,
+    ) -> Result<Vec<Opened<'m, 'p>>> {
+        let mut opened = Vec::new();
+        for module in modules {
+            if self.tried.len() >= MODULES {
+                break;
+            }
+            if self.tried.insert(module.path.clone()) {
+                opened.push((module, open(describer, process, module)?));
+            }
+        }
+        Ok(opened)
     }
 }
 
@@ -182,7 +197,7 @@ fn open<'s>(
 /// Of the modules of a distribution whose names differ in numbers only, one is enough: each is for a different release of PyTorch, CUDA or
 /// FFmpeg. What all of them miss, their package cannot do without; and if all miss a symbol of PyTorch, none is for this PyTorch, and the
 /// last stands for them.
-fn keep_common(found: &mut [(&NativeModule, Option<LoadFailure>)]) {
+fn keep_common(found: &mut [Opened]) {
     let mut groups: HashMap<(&str, String), Vec<usize>> = HashMap::new();
     for (index, (module, _)) in found.iter().enumerate() {
         let stem = variants::without_digits(&module.path);

@@ -171,6 +171,19 @@ STACKS = [
         "RuntimeError: Detected that PyTorch and TorchAudio were compiled with different CUDA versions", ("torch-partner-cuda",),
     ),
     works(f"{NUMPY} {TORCH_215}", "import torch", quick=False),
+    # Packages with an extension for each release of CUDA, PyTorch or FFmpeg. nixl imports the backend for the CUDA of PyTorch, and nixl_ep the
+    # extension for its release: nixl_ep_cu12 and nixl_ep_cu13 have none for 2.8, which is a warning about what few programs import.
+    works(f"{NUMPY} nixl-cu13==1.5.1", "import nixl_cu13"),
+    works(f"{NUMPY} nixl==1.5.1 nixl-cu12==1.5.1 nixl-cu13==1.5.1", "import nixl", quick=False),
+    partner(
+        f"{NUMPY} nixl==1.5.1 nixl-cu13==1.5.1", "import torch, nixl", "ImportError: detected CUDA 12 but nixl-cu12 is not installed", (MISSING,)
+    ),
+    Stack(f"{NUMPY} nixl==1.5.1 nixl-cu12==1.5.1 nixl-cu13==1.5.1", "import torch, nixl", "", (MISSING,), base="torch-2.8.0"),
+    partner(f"{NUMPY} mooncake-transfer-engine-cuda13==0.3.13.post1", "import torch, mooncake.engine", "ImportError: lib", (MISSING,)),
+    Stack("mooncake-transfer-engine==0.3.13.post1", "import mooncake.engine", "ImportError: lib", (MISSING,)),
+    Stack(
+        f"{NUMPY} {TORCH_215} sgl-kernel==0.3.21", "import sgl_kernel", "- ModuleNotFoundError: No module named 'common_ops'", (MISSING,),
+    ),
     # Partners of PyTorch 2.8.0+cu128.
     partner("", "import torch, torchvision, torchaudio"),
     *(
@@ -206,7 +219,7 @@ STACKS = [
         for wheels, program, says, rules in [
             ("torchtext==0.18.0 tqdm==4.67.0", "import torchtext", "OSError: ", ("torch-extension-abi",)),
             ("xformers==0.0.32.post1", "import xformers.ops", "", ()),
-            # libpython3.11.so.1.0 is missing; so is FFmpeg, which is no finding, because any of four releases would do.
+            # FFmpeg is missing in any of its four releases, and so is libpython3.11.so.1.0.
             ("torchcodec==0.7.0", "import torchcodec", "[end of libtorchcodec loading traceback]", (MISSING,)),
             ("tokenizers==0.20.3 safetensors==0.4.5", "import torch, safetensors.torch", "", ()),
             (f"pandas==2.2.2 {DATES}", "import torch, pandas", "", ()),

@@ -45,8 +45,9 @@ fn is_clean(facts: &LoaderFacts) -> bool {
 }
 
 fn succeeds(facts: &LoaderFacts, package: &str) -> bool {
-    let mut imports = facts.processes[0].imports.iter();
-    imports.find(|it| it.package == package).unwrap().succeeds
+    let imports = &facts.processes[0].imports;
+    let import = imports.iter().find(|it| it.package == package);
+    import.unwrap_or_else(|| panic!("{imports:?}")).succeeds
 }
 
 /// torchcodec 0.9.1 as its wheels are: a set of three files for each FFmpeg, of which one needs libpython. `core5` is that of FFmpeg 5.
