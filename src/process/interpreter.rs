@@ -154,7 +154,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                     self.fail_without(plan, installed, step, &name)
                 }
                 Some(name) => self.import_other(plan, &name, step.optional),
-                None => Ok(()),
+                None => self.import_companions(plan),
             },
             StepAction::Any(variants) => self.import_any(plan, installed, step, variants),
             StepAction::Standard(names) => {
@@ -198,6 +198,17 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             true => Ok(()),
             false => Err(ImportStop::Failed),
         }
+    }
+
+    /// Which one a package imports is unknown: each that is there must be fit for it.
+    fn import_companions(&mut self, importer: &LoadPlan) -> Result<(), ImportStop> {
+        let knowledge = self.knowledge;
+        for plan in knowledge.packages() {
+            if plan.companion_of == importer.package {
+                self.import(plan)?;
+            }
+        }
+        Ok(())
     }
 
     /// The directory of a package, by its name.

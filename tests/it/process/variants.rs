@@ -246,10 +246,14 @@ fn only_the_extension_for_the_installed_pytorch_counts() {
 /// `pip install nixl` brings both, and the CUDA of PyTorch decides.
 #[test]
 fn the_backend_for_another_cuda_is_not_imported() {
-    let meta = |cuda: &[u32]| {
-        let image = nixl(cuda, &["27", "28"]);
+    let with_meta = |image: Image| {
         let file = format!("{SITE}/nixl/__init__.py");
         image.package("nixl", "1.5.1").text(&file, "").loader()
+    };
+    let version = "__version__ = '2.8.0+cu128'\ncuda: Optional[str] = '12.8'\ngit_version = 'x'\n";
+    let meta = |cuda: &[u32]| {
+        let file = format!("{SITE}/torch/version.py");
+        with_meta(nixl(cuda, &["27", "28"]).layer().text(&file, version))
     };
     for cuda in [&[12, 13][..], &[12]] {
         let facts = meta(cuda);
@@ -263,6 +267,23 @@ fn the_backend_for_another_cuda_is_not_imported() {
         "ImportError: detected CUDA 12 but nixl-cu12 is not installed"
     );
     assert!(!succeeds(&other, "nixl"));
+    // Where nothing says which CUDA it is, each backend is imported.
+    let mut unknown = Image::python();
+    for cuda in [12, 13] {
+        let directory = format!("{SITE}/nixl_cu{cuda}");
+        let needed = if cuda == 12 {
+            "libgone.so"
+        } else {
+            "libcuda.so.1"
+        };
+        unknown = unknown.package(&format!("nixl-cu{cuda}"), "1.5.1").library(
+            &directory,
+            "_bindings.abi3.so",
+            &[needed],
+        );
+    }
+    let gone = ("nixl-cu12", "libgone.so", false, "");
+    assert_eq!(missing(&with_meta(unknown)), [gone]);
 }
 
 #[test]
