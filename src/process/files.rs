@@ -2,13 +2,13 @@
 
 use globset::Glob;
 
-use super::installed::{InstalledPackage, PythonSetup};
+use super::installed::InstalledPackage;
 use super::interpreter::{ImportStop, Interpreter};
 use super::knowledge::fits;
 use super::plan::{LoadPlan, OnFailure, OnMissing, Preload, Step};
 use super::playback::OpenRequest;
 use crate::error::Result;
-use crate::image::{Node, RootFilesystem};
+
 use crate::loader::{Failure, ObjectId, OpenMode};
 
 /// Why a list of files is not loaded.
@@ -30,7 +30,10 @@ impl<'s> Interpreter<'s, '_> {
         let Some((site, name)) = module else {
             return Ok(());
         };
-        let Some(path) = self.extension_module(&format!("{site}/{name}")) else {
+        let Some(path) = self
+            .setup
+            .extension_module(self.root, &format!("{site}/{name}"))
+        else {
             return Ok(());
         };
         if !self.modules.insert(path.clone()) {
@@ -51,11 +54,6 @@ impl<'s> Interpreter<'s, '_> {
         self.settle(plan, step, &path, opened.map(drop))
     }
 
-    /// As [`extension_module`].
-    pub(super) fn extension_module(&self, path: &str) -> Option<String> {
-        extension_module(self.root, &self.setup.release, path)
-    }
-
     /// Opens files of the package by path; files that this build of the package does not have are skipped.
     pub(super) fn open_files(
         &mut self,
@@ -67,7 +65,7 @@ impl<'s> Interpreter<'s, '_> {
         let Some(path) = installed.fill(path) else {
             return Ok(());
         };
-        let Some(site) = site_of(self.root, self.setup, installed, &path) else {
+        let Some(site) = self.setup.site_of(self.root, installed, &path) else {
             return Ok(());
         };
         for file in self.matching(&format!("{site}/{path}")) {
@@ -248,38 +246,4 @@ impl<'s> Interpreter<'s, '_> {
         }
         Ok(Ok(()))
     }
-}
-
-/// The directory that a path is imported from: that of the package, or another of the search path.
-pub(super) fn site_of(
-    root: &RootFilesystem,
-    setup: &PythonSetup,
-    installed: &InstalledPackage,
-    path: &str,
-) -> Option<String> {
-    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-    let has = |site: &&String| {
-        let found = root.resolve(&format!("{site}/{directory}"));
-        found.is_ok_and(Node::is_directory)
-    };
-    let own = std::iter::once(&installed.site);
-    own.chain(&setup.path).find(has).cloned()
-}
-
-/// The file of an extension module: Python of a release tries these suffixes in turn (`importlib.machinery.EXTENSION_SUFFIXES`).
-pub(super) fn extension_module(root: &RootFilesystem, release: &str, path: &str) -> Option<String> {
-    let (directory, name) = path.rsplit_once('/')?;
-    let node = root.resolve(directory).ok()?;
-    let tag = release.replace('.', "");
-    let tuples = [
-        "x86_64-linux-gnu",
-        "aarch64-linux-gnu",
-        "x86_64-linux-musl",
-        "aarch64-linux-musl",
-    ];
-    let tagged = tuples.map(|tuple| format!("{name}.cpython-{tag}-{tuple}.so"));
-    let plain = [format!("{name}.abi3.so"), format!("{name}.so")];
-    let mut names = tagged.into_iter().chain(plain);
-    let file = names.find(|file| node.lookup(file).is_some())?;
-    Some(format!("{directory}/{file}"))
 }

@@ -59,6 +59,42 @@ pub(super) struct PythonSetup {
     pub installed: BTreeMap<String, InstalledPackage>,
 }
 
+impl PythonSetup {
+    /// The directory that a path is imported from: that of the package, or another of the search path.
+    pub fn site_of(
+        &self,
+        root: &RootFilesystem,
+        installed: &InstalledPackage,
+        path: &str,
+    ) -> Option<String> {
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let has = |site: &&String| {
+            let found = root.resolve(&format!("{site}/{directory}"));
+            found.is_ok_and(Node::is_directory)
+        };
+        let own = std::iter::once(&installed.site);
+        own.chain(&self.path).find(has).cloned()
+    }
+
+    /// The file of an extension module: Python tries these suffixes in turn (`importlib.machinery.EXTENSION_SUFFIXES`).
+    pub fn extension_module(&self, root: &RootFilesystem, path: &str) -> Option<String> {
+        let (directory, name) = path.rsplit_once('/')?;
+        let node = root.resolve(directory).ok()?;
+        let tag = self.release.replace('.', "");
+        let tuples = [
+            "x86_64-linux-gnu",
+            "aarch64-linux-gnu",
+            "x86_64-linux-musl",
+            "aarch64-linux-musl",
+        ];
+        let tagged = tuples.map(|tuple| format!("{name}.cpython-{tag}-{tuple}.so"));
+        let plain = [format!("{name}.abi3.so"), format!("{name}.so")];
+        let mut names = tagged.into_iter().chain(plain);
+        let file = names.find(|file| node.lookup(file).is_some())?;
+        Some(format!("{directory}/{file}"))
+    }
+}
+
 /// The packages of an image that the tables know, looked up once for all environments.
 pub(super) struct PackageIndex<'s> {
     /// By directory of a search path and name: the version; `None` if the directory has a package or module of that name whose version

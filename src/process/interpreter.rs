@@ -7,7 +7,6 @@ use super::installed::{InstalledPackage, PythonSetup};
 use super::knowledge::{Knowledge, fits};
 use super::plan::{LoadPlan, Step, StepAction};
 use super::playback::{Cause, LoadFailure, Playback, is_not_found};
-use super::{files, variants};
 use crate::error::{Error, Result};
 use crate::image::RootFilesystem;
 use crate::loader::{Failure, ObjectId};
@@ -167,7 +166,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             }
             StepAction::Module(names) => {
                 for name in names {
-                    let site = files::site_of(self.root, self.setup, installed, name);
+                    let site = self.setup.site_of(self.root, installed, name);
                     self.import_module(plan, step, site.map(|site| (site, name)))?;
                 }
                 Ok(())
@@ -238,7 +237,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             Some(shown) if !shown.is_empty() => shown,
             _ => format!("ModuleNotFoundError: No module named '{module}'"),
         };
-        let failure = variants::absent(self.cause(plan), &module, report);
+        let failure = LoadFailure::absent(self.cause(plan), &module, report);
         self.playback.failures.push(failure);
         match step.optional {
             true => Ok(()),

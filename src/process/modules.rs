@@ -10,7 +10,7 @@ use super::installed::PythonSetup;
 use super::knowledge::Knowledge;
 use super::model::ModeledProcess;
 use super::playback::{Cause, LoadFailure, OpenRequest};
-use super::{faults, files, variants};
+use super::{faults, variants};
 use crate::error::Result;
 use crate::loader::{Fault, OpenMode};
 use crate::stack::NativeModule;
@@ -127,11 +127,11 @@ fn described<'s>(
             let Some(name) = name.filter(|_| !is_chosen || has_torch(process)) else {
                 continue;
             };
-            let Some(site) = files::site_of(describer.root, setup, installed, &name) else {
+            let Some(site) = setup.site_of(describer.root, installed, &name) else {
                 continue;
             };
             let path = format!("{site}/{name}");
-            let file = files::extension_module(describer.root, &setup.release, &path);
+            let file = setup.extension_module(describer.root, &path);
             if let Some(file) = file {
                 modules.push(NativeModule {
                     path: file,
@@ -149,7 +149,7 @@ fn described<'s>(
                 );
                 absent.push(LoadFailure {
                     variants,
-                    ..variants::absent(cause(&import.package), &path, report)
+                    ..LoadFailure::absent(cause(&import.package), &path, report)
                 });
             }
         }

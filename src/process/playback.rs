@@ -75,6 +75,24 @@ impl<'s> LoadFailure<'s> {
             failure,
         }
     }
+
+    /// The failure of an import that finds no file; `report` is what Python says.
+    pub(super) fn absent(cause: Cause, module: &str, report: String) -> Self {
+        let fault = Fault::Missing {
+            name: module.to_owned(),
+            needed_by: None,
+            searched: Vec::new(),
+        };
+        let failure = Failure {
+            faults: vec![fault],
+            discarded: Vec::new(),
+            first_discarded: 0,
+        };
+        LoadFailure {
+            report,
+            ..LoadFailure::new(cause, module, failure)
+        }
+    }
 }
 
 /// A process as far as it was played.

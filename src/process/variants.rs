@@ -4,11 +4,10 @@
 use std::collections::HashSet;
 
 use super::facts::Tried;
-use super::files;
 use super::installed::InstalledPackage;
 use super::interpreter::{ImportStop, Interpreter};
 use super::plan::{LoadPlan, Step, Variants};
-use super::playback::{Cause, LoadFailure};
+use super::playback::LoadFailure;
 use crate::error::Result;
 use crate::image::{Node, RootFilesystem};
 use crate::lexical::name_of;
@@ -85,8 +84,11 @@ impl<'s> Interpreter<'s, '_> {
         let mut known = HashSet::new();
         for module in modules {
             let name = module.replace("{part}", part);
-            let site = files::site_of(self.root, self.setup, installed, &name);
-            let path = site.and_then(|site| self.extension_module(&format!("{site}/{name}")));
+            let site = self.setup.site_of(self.root, installed, &name);
+            let path = site.and_then(|site| {
+                self.setup
+                    .extension_module(self.root, &format!("{site}/{name}"))
+            });
             let Some(path) = path else {
                 return Ok(None);
             };
@@ -122,24 +124,6 @@ fn missing(fault: &Fault) -> Option<&str> {
     match fault {
         Fault::Missing { name, .. } => Some(name),
         _ => None,
-    }
-}
-
-/// The failure of an import that finds no file; `report` is what Python says.
-pub(super) fn absent<'s>(cause: Cause, module: &str, report: String) -> LoadFailure<'s> {
-    let fault = Fault::Missing {
-        name: module.to_owned(),
-        needed_by: None,
-        searched: Vec::new(),
-    };
-    let failure = Failure {
-        faults: vec![fault],
-        discarded: Vec::new(),
-        first_discarded: 0,
-    };
-    LoadFailure {
-        report,
-        ..LoadFailure::new(cause, module, failure)
     }
 }
 
