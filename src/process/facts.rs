@@ -141,7 +141,7 @@ pub struct FaultContext {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
     /// What the program continues without if the failure is `optional`: `gpu` (the CPU does all work), `package` (the package does not
-    /// work at all), `module` (one native module of a package that no table describes) or `feature` (most programs never notice); empty if
+    /// work at all), `module` (one native module that only some programs import) or `feature` (most programs never notice); empty if
     /// unknown.
     pub without: String,
     /// The documented functions of the package that fail at first use; empty if only the program decides whether it calls one.
