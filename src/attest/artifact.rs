@@ -162,7 +162,8 @@ pub fn attestations_tag(digest: &str) -> String {
     format!("{}.att", referrers_tag(digest))
 }
 
-/// An index of referrers with these entries, and without those that they supersede. `None` if nothing changes.
+/// An index of referrers with these entries, and without those that they supersede. `None` if it has all entries: what they supersede and
+/// another writer has added again does no harm, and two writers must not undo each other without end.
 ///
 /// # Errors
 /// What is there is not an index.
@@ -177,7 +178,11 @@ pub fn with_entries(
     };
     let listed = index.get_mut("manifests").and_then(Value::as_array_mut);
     let listed = listed.ok_or("it is not an index")?;
-    let before = listed.clone();
+    let has =
+        |listed: &[Value], entry: &Value| listed.iter().any(|it| it["digest"] == entry["digest"]);
+    if entries.iter().all(|entry| has(listed, entry)) {
+        return Ok(None);
+    }
     let is_superseded = |it: &Value| {
         it["digest"]
             .as_str()
@@ -185,20 +190,16 @@ pub fn with_entries(
     };
     listed.retain(|it| !is_superseded(it));
     for entry in entries {
-        if !listed.iter().any(|it| it["digest"] == entry["digest"]) {
+        if !has(listed, entry) {
             listed.push(entry.clone());
         }
     }
-    match *listed == before {
-        true => Ok(None),
-        false => json_bytes(&index)
-            .map(Some)
-            .map_err(|error| error.message()),
-    }
+    let index = json_bytes(&index).map_err(|error| error.message())?;
+    Ok(Some(index))
 }
 
 /// cosign's manifest of attestations with these envelopes, each with the type of its predicate, and without the replaced ones; and the
-/// configuration that it names. `None` if nothing changes.
+/// configuration that it names. `None` if it has all envelopes, as [`with_entries`].
 ///
 /// # Errors
 /// What is there is not a manifest.
@@ -218,10 +219,15 @@ pub fn with_envelopes(
         }
         None => Vec::new(),
     };
-    let before = layers.clone();
+    let has = |layers: &[Value], envelope: &Blob| {
+        layers.iter().any(|it| it["digest"] == envelope.digest())
+    };
+    if envelopes.iter().all(|(envelope, _)| has(&layers, envelope)) {
+        return Ok(None);
+    }
     layers.retain(|layer| !layer["digest"].as_str().is_some_and(&is_replaced));
     for (envelope, predicate) in envelopes {
-        if layers.iter().any(|it| it["digest"] == envelope.digest()) {
+        if has(&layers, envelope) {
             continue;
         }
         let mut layer = envelope.descriptor();
@@ -230,9 +236,6 @@ pub fn with_envelopes(
             LEGACY_PREDICATE_TYPE: predicate,
         });
         layers.push(layer);
-    }
-    if layers == before {
-        return Ok(None);
     }
     let digests: Vec<&Value> = layers.iter().map(|it| &it["digest"]).collect();
     let config = json!({

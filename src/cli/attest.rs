@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use imgcheck::{AttestRequest, Attestation, Checker, Error, PublicKey, Result, Signer, Verdict};
@@ -34,6 +35,13 @@ pub struct AttestArguments {
     /// Also attest the GPU stack as a bill of materials (CycloneDX)
     #[arg(long)]
     sbom: bool,
+    /// Report success only when the tags that other programs write, too, have stayed unchanged for this many seconds: as long as another
+    /// program may take from reading such a tag to writing it
+    #[arg(long, value_name = "SECONDS", env = "IMGCHECK_SETTLE_TIME", default_value = "2", value_parser = seconds)]
+    settle_time: Duration,
+    /// Fail if other programs still change these tags after this many seconds
+    #[arg(long, value_name = "SECONDS", env = "IMGCHECK_SETTLE_TIMEOUT", default_value = "120", value_parser = seconds)]
+    settle_timeout: Duration,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -43,6 +51,10 @@ pub struct AttestArguments {
 /// Attests an image. The exit code is that of a check.
 pub fn run(arguments: &AttestArguments) -> Result<ExitCode, Stop> {
     let signer = arguments.signer()?;
+    if arguments.settle_timeout < 2 * arguments.settle_time {
+        let problem = "--settle-timeout must be at least twice --settle-time";
+        return Err(Error::usage(problem).into());
+    }
     if let Some(path) = &arguments.output {
         output::check_directory("--output", path)?;
     }
@@ -52,7 +64,9 @@ pub fn run(arguments: &AttestArguments) -> Result<ExitCode, Stop> {
     let request = AttestRequest::new(make(&arguments.image))
         .all_platforms(!reading.names_a_platform())
         .dry_run(arguments.dry_run || arguments.output.is_some())
-        .sbom(arguments.sbom);
+        .sbom(arguments.sbom)
+        .settle_time(arguments.settle_time)
+        .settle_timeout(arguments.settle_timeout);
     let attestation = checker.attest(&request, &signer);
     finish_reading(&checker, &run)?;
     let attestation = attestation?;
@@ -98,4 +112,12 @@ impl AttestArguments {
         });
         lines.collect()
     }
+}
+
+/// A number of seconds, up to a day.
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    let seconds = text.parse().ok();
+    let seconds = seconds.filter(|it| (0.0..=86_400.0).contains(it));
+    let seconds = seconds.and_then(|it| Duration::try_from_secs_f64(it).ok());
+    seconds.ok_or_else(|| "expected a number of seconds from 0 to 86400".to_owned())
 }

@@ -16,6 +16,8 @@ pub mod engine;
 pub mod fleet;
 mod image;
 #[cfg(feature = "servers")]
+pub mod interleaving;
+#[cfg(feature = "servers")]
 pub mod kubernetes;
 pub mod layout;
 pub mod ld_so_cache;

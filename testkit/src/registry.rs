@@ -33,6 +33,7 @@ pub struct Seen {
     pub range: Option<String>,
     /// `If-None-Match`.
     pub condition: Option<String>,
+    pub if_match: Option<String>,
     pub user_agent: String,
     pub content_type: String,
     pub body: String,
@@ -128,6 +129,7 @@ async fn understand(request: Request, log: &Mutex<Log>) -> Seen {
         authorization: header("authorization"),
         range: header("range"),
         condition: header("if-none-match"),
+        if_match: header("if-match"),
         user_agent: header("user-agent").unwrap_or_default(),
         content_type: header("content-type").unwrap_or_default(),
         body: String::from_utf8_lossy(&body).into_owned(),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::interleaving::{Event, Plan, Step};
 use crate::registry::{Answer, Content, Seen, Server, error, respond, with};
 use crate::sha256;
 
@@ -17,11 +18,22 @@ struct Stored {
     manifests: Vec<String>,
 }
 
+/// What the registry makes of `If-Match` and `If-None-Match` of a PUT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conditions {
+    Ignored,
+    Heeded,
+    /// It refuses all of them.
+    Misunderstood,
+}
+
 /// A registry that can be written to.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Writable {
     stored: Arc<Mutex<Stored>>,
+    plan: Arc<Plan>,
     has_referrers: bool,
+    conditions: Conditions,
 }
 
 impl Writable {
@@ -32,8 +44,30 @@ impl Writable {
                 content,
                 ..Stored::default()
             })),
+            plan: Arc::default(),
             has_referrers,
+            conditions: Conditions::Ignored,
         }
+    }
+
+    #[must_use]
+    pub fn with_conditions(self, conditions: Conditions) -> Self {
+        Writable { conditions, ..self }
+    }
+
+    /// Holds a request for the manifest with this name until something has happened to that manifest.
+    pub fn hold(&self, name: &str, step: Step, until: Event) {
+        self.plan.hold(name, step, until);
+    }
+
+    /// Waits until something has happened to the manifest with this name.
+    pub fn wait(&self, name: &str, until: Event) {
+        self.plan.wait(name, until);
+    }
+
+    /// Acts on whatever happens to the manifest with this name.
+    pub fn react(&self, name: &str, action: impl Fn(&Writable, Event) + Send + Sync + 'static) {
+        self.plan.react(name, action);
     }
 
     pub fn serve(&self) -> Server {
@@ -44,6 +78,13 @@ impl Writable {
     /// The digest under a tag.
     pub fn digest(&self, tag: &str) -> String {
         self.stored.lock().unwrap().content.tags[tag].clone()
+    }
+
+    /// The manifest under a tag.
+    pub fn tagged(&self, tag: &str) -> Option<Value> {
+        let stored = self.stored.lock().unwrap();
+        let bytes = &stored.content.blobs[stored.content.tags.get(tag)?];
+        Some(serde_json::from_slice(bytes).unwrap())
     }
 
     /// All manifests that were pushed, by digest.
@@ -86,7 +127,36 @@ impl Writable {
             .insert(digest.to_owned(), bytes.to_vec());
     }
 
-    fn answer(&self, seen: &Seen) -> Answer {
+    /// As this registry answers, in the order of the plan.
+    pub fn answer(&self, seen: &Seen) -> Answer {
+        let is_put = seen.method == "PUT";
+        match seen.part().split_once('/') {
+            Some(("manifests", name)) if is_put || seen.method == "GET" => {
+                tokio::task::block_in_place(|| self.plan.come(self, name, is_put));
+                let answer = self.store(seen);
+                self.plan.done(self, name, is_put);
+                answer
+            }
+            _ => self.store(seen),
+        }
+    }
+
+    /// Whether the conditions of a PUT hold.
+    fn holds(&self, stored: &Stored, name: &str, seen: &Seen) -> bool {
+        let current = stored.content.tags.get(name);
+        let is_conditional = seen.if_match.is_some() || seen.condition.is_some();
+        match self.conditions {
+            Conditions::Ignored => true,
+            Conditions::Misunderstood => !is_conditional,
+            Conditions::Heeded => {
+                let expected = seen.if_match.as_ref().map(|it| it.trim_matches('"'));
+                expected.is_none_or(|it| current.is_some_and(|current| current == it))
+                    && (seen.condition.is_none() || current.is_none())
+            }
+        }
+    }
+
+    fn store(&self, seen: &Seen) -> Answer {
         let mut stored = self.stored.lock().unwrap();
         match (seen.method.as_str(), seen.part().split_once('/')) {
             ("POST", Some(("blobs", "uploads/"))) => with(
@@ -102,7 +172,10 @@ impl Writable {
                 stored.content.blobs.insert(digest, seen.bytes.to_vec());
                 respond(201, "")
             }
-            ("PUT", Some(("manifests", name))) => stored.put(name, seen, self.has_referrers),
+            ("PUT", Some(("manifests", name))) => match self.holds(&stored, name, seen) {
+                true => stored.put(name, seen, self.has_referrers),
+                false => error(412, "DENIED", "the tag has changed"),
+            },
             ("DELETE", Some(("manifests", digest))) => {
                 stored.manifests.retain(|it| it != digest);
                 stored.content.blobs.remove(digest);
@@ -121,7 +194,11 @@ impl Writable {
                     kind.unwrap_or_else(|| "application/vnd.oci.image.manifest.v1+json".to_owned());
                 let answer = with(stored.content.answer(seen), "content-type", &kind);
                 match answer.status().is_success() {
-                    true => with(answer, "docker-content-digest", &digest),
+                    true => with(
+                        with(answer, "docker-content-digest", &digest),
+                        "etag",
+                        &format!("\"{digest}\""),
+                    ),
                     false => answer,
                 }
             }

@@ -4,6 +4,7 @@
 //! [`Checker::verify`]: crate::Checker::verify
 
 mod attested;
+mod lists;
 mod request;
 mod statements;
 mod verification;

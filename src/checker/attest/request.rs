@@ -1,6 +1,7 @@
 //! What is attested, by whom, and what is verified.
 
 use std::fmt;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +11,7 @@ use crate::attest::command;
 use crate::attest::key::{PrivateKey, PublicKey};
 use crate::checker::ImageRequest;
 use crate::error::{Error, Result};
+use crate::source::registry::Settling;
 
 /// Who signs statements.
 ///
@@ -104,6 +106,7 @@ pub struct AttestRequest {
     pub(super) dry_run: bool,
     pub(super) sbom: bool,
     pub(super) at: DateTime<Utc>,
+    pub(super) settling: Settling,
 }
 
 impl AttestRequest {
@@ -114,6 +117,7 @@ impl AttestRequest {
             dry_run: false,
             sbom: false,
             at: Utc::now(),
+            settling: Settling::default(),
         }
     }
 
@@ -135,6 +139,21 @@ impl AttestRequest {
     #[must_use]
     pub fn sbom(mut self, sbom: bool) -> Self {
         self.sbom = sbom;
+        self
+    }
+
+    /// How long the lists under tags to which several writers add must stay unchanged after they were written, by default 2 seconds: as
+    /// long as another writer may take from reading a list to replacing it.
+    #[must_use]
+    pub fn settle_time(mut self, time: Duration) -> Self {
+        self.settling.time = time;
+        self
+    }
+
+    /// The time after which it is an error that other writers still change these lists, by default 2 minutes.
+    #[must_use]
+    pub fn settle_timeout(mut self, timeout: Duration) -> Self {
+        self.settling.timeout = timeout;
         self
     }
 

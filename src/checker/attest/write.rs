@@ -3,9 +3,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::lists;
 use super::request::{AttestRequest, Signer};
 use super::statements::Statements;
-use crate::attest::artifact::{Artifact, Blob, attestations_tag, with_envelopes};
+use crate::attest::artifact::{Artifact, Blob};
 use crate::attest::envelope::{ENVELOPE, Envelope};
 use crate::attest::predicate::{
     self, Engine, FACTS, FactsPredicate, ImageVerdict, SBOM, SUMMARY, VERDICT, VerdictPredicate,
@@ -16,10 +17,9 @@ use crate::checker::read::source_request;
 use crate::checker::{Checker, Format, ImageRequest, Subject, View};
 use crate::error::{Error, Result};
 use crate::layer::cache;
-use crate::parallel;
 use crate::reference::name::Name;
 use crate::report::{ImageReport, Verdict};
-use crate::source::registry::{Access, Artifacts};
+use crate::source::registry::{Access, Addition, Artifacts};
 
 /// What an image is attested with. What is said again supersedes what the same key said before.
 const PREDICATES: [&str; 4] = [FACTS, VERDICT, SUMMARY, SBOM];
@@ -63,13 +63,18 @@ struct Attesting<'a> {
     /// Digest of the rules.
     rules: String,
     done: Attestation,
+    /// What is to be in the lists that tags name.
+    additions: Vec<Addition>,
+    /// Digests of artifacts that the new ones replace.
+    superseded: Vec<String>,
 }
 
 impl Checker {
     /// Reads and judges the images of a reference, and writes facts and verdicts to its repository, signed.
     ///
     /// # Errors
-    /// An image cannot be read or judged, the signer fails, or the registry refuses.
+    /// An image cannot be read or judged, the signer fails, the registry refuses, or other writers change the lists of what is attested for too
+    /// long.
     pub fn attest(&self, request: &AttestRequest, signer: &Signer) -> Result<Attestation> {
         let images = self.images(&request.image)?;
         let report = self.check_facts(&images);
@@ -98,12 +103,14 @@ impl Checker {
                 images: Vec::new(),
                 bundles: Vec::new(),
             },
+            additions: Vec::new(),
+            superseded: Vec::new(),
         };
         for ((facts, subject), report) in images.iter().zip(&report.images) {
             attesting.image(facts, subject, report)?;
         }
         attesting.index()?;
-        Ok(attesting.done)
+        attesting.settle()
     }
 
     /// The repository of a request.
@@ -254,7 +261,7 @@ impl Attesting<'_> {
         found.ok_or_else(|| Error::not_found(digest, "the registry does not have it any more"))
     }
 
-    /// Signs statements about a manifest, and writes them with these artifacts.
+    /// Signs statements about a manifest, and writes them with these artifacts, except to lists.
     fn say(&mut self, about: &Blob, artifacts: Vec<Artifact>, said: Vec<Said>) -> Result<()> {
         let created = predicate::time(self.request.at);
         let (mut all, mut envelopes) = (artifacts, Vec::new());
@@ -285,26 +292,37 @@ impl Attesting<'_> {
         let keys = [self.signer.public().clone()];
         let before = Statements::read(registry, &digest, &keys, &PREDICATES)?;
         let is_said_again = |it: &str| said.iter().any(|one| one.predicate_type == it);
-        let replaced = before.signed.iter();
+        let replaced = before.signed.into_iter();
         let replaced = replaced.filter(|it| is_said_again(&it.statement.predicate_type));
-        let (artifacts, layers): (Vec<_>, Vec<_>) = replaced
-            .map(|it| (it.artifact.as_deref(), it.layer.as_str()))
-            .unzip();
-        let superseded: Vec<&str> = artifacts.into_iter().flatten().collect();
-        let blobs: Vec<Blob> = envelopes.iter().map(|(blob, _)| blob.clone()).collect();
-        let push = || registry.push(&digest, &all, &superseded);
-        let update = || {
-            registry.update(&attestations_tag(&digest), |manifest| {
-                let changed = with_envelopes(manifest, &envelopes, |it| layers.contains(&it))?;
-                Ok(changed.map(|(manifest, config)| {
-                    let named = blobs.iter().cloned().chain([config]);
-                    (manifest, named.collect())
-                }))
-            })
-        };
-        // Both wait to see whether another writer undoes what they wrote.
-        let (pushed, updated) = parallel::both(push, update);
-        pushed.and(updated)
+        let (superseded, layers): (Vec<_>, Vec<_>) =
+            replaced.map(|it| (it.artifact, it.layer)).unzip();
+        let new: Vec<String> = all.iter().map(|it| it.manifest.digest()).collect();
+        let superseded = superseded.into_iter().flatten();
+        let superseded: Vec<String> = superseded.filter(|it| !new.contains(it)).collect();
+        let unlisted = registry.push(&all)?;
+        self.superseded.extend_from_slice(&superseded);
+        self.additions.push(lists::envelopes(
+            &digest,
+            envelopes,
+            layers,
+            unlisted.is_empty(),
+        ));
+        if !unlisted.is_empty() {
+            self.additions
+                .push(lists::referrers(&digest, unlisted, superseded));
+        }
+        Ok(())
+    }
+
+    /// Adds what was said to the lists that tags name, all at once, and returns when they have settled.
+    fn settle(self) -> Result<Attestation> {
+        if let Some(registry) = &self.artifacts {
+            registry.settle(&self.additions, self.request.settling)?;
+            for digest in &self.superseded {
+                registry.delete(digest)?;
+            }
+        }
+        Ok(self.done)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use oci_spec::image::{Descriptor, MediaType, Sha256Digest};
 use reqwest::Method;
-use reqwest::header::ACCEPT;
+use reqwest::header::{ACCEPT, ETAG, HeaderValue};
 use serde::Deserialize;
 
 use super::body::Body;
@@ -127,6 +127,16 @@ impl RepositoryBlobs {
 
     /// The bytes of a document, as the registry sends them.
     pub async fn fetch(&self, kind: DocumentKind, name: &str) -> Result<Vec<u8>, Failure> {
+        let fetched = self.fetch_with_entity_tag(kind, name).await;
+        fetched.map(|(bytes, _)| bytes)
+    }
+
+    /// As [`fetch`](Self::fetch), with the entity tag by which a condition can name this version (RFC 9110, section 8.8.3).
+    pub async fn fetch_with_entity_tag(
+        &self,
+        kind: DocumentKind,
+        name: &str,
+    ) -> Result<(Vec<u8>, Option<HeaderValue>), Failure> {
         let path = match kind {
             DocumentKind::Manifest => format!("manifests/{name}"),
             DocumentKind::Config => format!("blobs/{name}"),
@@ -137,7 +147,11 @@ impl RepositoryBlobs {
         .await
     }
 
-    async fn fetch_once(&self, kind: DocumentKind, path: &str) -> Result<Vec<u8>, Failure> {
+    async fn fetch_once(
+        &self,
+        kind: DocumentKind,
+        path: &str,
+    ) -> Result<(Vec<u8>, Option<HeaderValue>), Failure> {
         let prepare = |request: reqwest::RequestBuilder| match kind {
             DocumentKind::Manifest => request.header(ACCEPT, MANIFEST_TYPES),
             DocumentKind::Config => request,
@@ -145,6 +159,7 @@ impl RepositoryBlobs {
         let response = self.repository.get(path, prepare).await?;
         let host = host(&response);
         let claimed = claimed_digest(&response);
+        let entity_tag = response.headers().get(ETAG).cloned();
         let length = response.content_length().unwrap_or(0);
         self.limits.check(Limit::DocumentBytes, length)?;
         let one_more = self.limits.of(Limit::DocumentBytes).saturating_add(1);
@@ -155,7 +170,7 @@ impl RepositoryBlobs {
         if let Some(claimed) = claimed {
             check_digest(&host, &bytes, &claimed)?;
         }
-        Ok(bytes)
+        Ok((bytes, entity_tag))
     }
 }
 

@@ -28,6 +28,7 @@ mod refusal;
 pub(super) mod registries;
 mod repository;
 mod retry;
+mod settle;
 mod token_server;
 
 use std::sync::Arc;
@@ -55,6 +56,7 @@ pub use pace::Pace;
 pub use registries::Registries;
 use repository::Repository;
 pub use retry::RetryPolicy;
+pub use settle::{Addition, Settling};
 
 /// `docker://REFERENCE`.
 pub(super) struct Registry(pub String);

@@ -15,7 +15,8 @@ fn writers_at_the_same_time_lose_nothing() {
     thread::scope(|scope| {
         for at in 0..WRITERS {
             let place = &place;
-            scope.spawn(move || place.attest(&format!("writer-{at}"), &[]));
+            let arguments = ["--settle-time", "2", "--settle-timeout", "600"];
+            scope.spawn(move || place.attest(&format!("writer-{at}"), &arguments));
         }
     });
     let pushed = place.registry.pushed();

@@ -1,6 +1,7 @@
 //! `imgcheck attest` and `imgcheck verify` against a registry that stores what is pushed to it.
 
 mod false_facts;
+mod interleaved;
 mod many_writers;
 mod other_programs;
 mod tampering;
@@ -105,6 +106,8 @@ impl Place {
         program.args([command, &self.reference(), "--key"]);
         program.arg(self.key(key)).args(arguments);
         program.env("HOME", self.keys.path());
+        // Long enough where a test does not depend on it.
+        program.env("IMGCHECK_SETTLE_TIME", "0.1");
         program.output().unwrap()
     }
 }
