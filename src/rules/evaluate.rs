@@ -423,6 +423,6 @@ mod tests {
             outcome.unwrap_err().code(),
             crate::error::ErrorCode::Cancelled
         );
-        assert!(started.elapsed().as_millis() < 1000);
+        assert!(started.elapsed() < std::time::Duration::from_secs(20));
     }
 }

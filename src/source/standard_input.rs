@@ -150,7 +150,7 @@ mod tests {
         let start = Instant::now();
         let error = Error::io("input", input.read(&mut [0; 8]).unwrap_err());
         assert_eq!(error.code(), ErrorCode::Cancelled);
-        assert!(start.elapsed() < Duration::from_secs(2));
+        assert!(start.elapsed() < Duration::from_secs(20));
         canceller.join().unwrap();
         drop(writer);
     }

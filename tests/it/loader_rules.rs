@@ -205,17 +205,23 @@ fn healthy() -> Value {
     json!({"objects": 150, "processes": process(objects), "cache": {"state": "current"}})
 }
 
+/// How long this thread has run: other tests and other programs do not count (`proc_pid_schedstat`, in nanoseconds).
+fn processor_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+}
+
 #[test]
 fn a_healthy_process_is_silent_and_quick() {
     let set = RuleSet::builtin().unwrap();
     let facts = facts(healthy());
     assert_eq!(set.evaluate(&facts).unwrap(), []);
     let runs = 20;
-    let started = Instant::now();
+    let started = processor_time();
     for _ in 0..runs {
         set.evaluate(&facts).unwrap();
     }
-    let each = started.elapsed() / runs;
+    let each = (processor_time() - started) / runs;
     eprintln!("all rules over 150 objects: {each:?}");
     assert!(each < Duration::from_millis(250), "{each:?}");
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,8 @@ use testkit::{Compression, compress, file, tar};
 
 use crate::layers::layer_blob;
 
-/// 200 ms on an idle machine.
-const SOON: Duration = Duration::from_millis(500);
+/// 200 ms on an idle machine, and far less than what is read would take on any.
+const SOON: Duration = Duration::from_secs(5);
 const MIB: usize = 1 << 20;
 
 /// A layer of one file of `pieces` times 32 MiB, quickly compressed because its gzip members or zstd frames repeat.
@@ -133,7 +133,7 @@ fn a_deadline_ends_a_request() {
     let start = start.max(Instant::now());
     let error = context.read_layer(&blob).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Timeout);
-    assert!(start.elapsed() < SOON + Duration::from_millis(50));
+    assert!(start.elapsed() < SOON);
 }
 
 /// The large image has five layers, each with an ELF file of gigabytes, which compete for memory too.
@@ -148,36 +148,26 @@ fn a_small_image_does_not_wait_for_a_large_one() {
     let plain = tar(&[file("bin/a", program), file("bin/b", program)]);
     let small = layer_blob(&compress(&plain, Compression::Gzip), &plain);
     let never = Cancellation::default();
-    let read_small = || {
-        let start = Instant::now();
-        request(&reader, never.clone()).read_layer(&small).unwrap();
-        start.elapsed()
-    };
-    read_small();
-    let alone = read_small();
-    let (is_finished, cancellation) = (AtomicBool::new(false), Cancellation::default());
-    let together = thread::scope(|scope| {
-        let context = request(&reader, cancellation.clone());
-        let (large, is_finished) = (&large, &is_finished);
-        scope.spawn(move || {
-            thread::scope(|scope| {
-                for blob in large {
-                    scope.spawn(|| context.read_layer(blob).map(drop));
+    let (finished, cancellation) = (AtomicUsize::new(0), Cancellation::default());
+    // Not in seconds: on a busy machine both take longer.
+    let context = request(&reader, cancellation.clone());
+    let before = thread::scope(|scope| {
+        for blob in &large {
+            let (context, finished) = (&context, &finished);
+            scope.spawn(move || {
+                if context.read_layer(blob).is_ok() {
+                    finished.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            is_finished.store(true, Ordering::Relaxed);
-        });
+        }
         thread::sleep(Duration::from_millis(100));
-        let together = read_small();
-        assert!(
-            !is_finished.load(Ordering::Relaxed),
-            "the image is not large"
-        );
+        request(&reader, never).read_layer(&small).unwrap();
+        let before = finished.load(Ordering::Relaxed);
         cancellation.cancel();
-        together
+        before
     });
-    assert!(
-        together < 10 * alone + Duration::from_millis(200),
-        "{alone:?} alone, {together:?} beside a large image"
+    assert_eq!(
+        before, 0,
+        "the small image waited for layers of the large one"
     );
 }

@@ -87,9 +87,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Deadline {
         let Query(Parameters { timeout }) = Query::from_request_parts(parts, state).await?;
         let given = timeout.as_deref().and_then(duration);
         let timeout = given.unwrap_or(DEFAULT_TIMEOUT).min(LONGEST_TIMEOUT);
-        let own = timeout.saturating_sub(MARGIN).max(timeout / 2);
-        Ok(Deadline(Instant::now() + own))
+        Ok(Deadline(Instant::now() + own_time(timeout)))
     }
+}
+
+/// How long this server may take, so that the answer arrives before the API server gives up.
+fn own_time(timeout: Duration) -> Duration {
+    timeout.saturating_sub(MARGIN).max(timeout / 2)
 }
 
 /// A duration as Go writes it: `1m30s`, `10s`, `500ms`.
@@ -118,6 +122,14 @@ fn duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_answer_is_given_before_the_api_server_gives_up() {
+        for (timeout, own) in [(10_000, 9_900), (1_000, 900), (200, 100), (50, 25), (0, 0)] {
+            let (timeout, own) = (Duration::from_millis(timeout), Duration::from_millis(own));
+            assert_eq!(own_time(timeout), own);
+        }
+    }
 
     #[test]
     fn durations_are_those_of_go() {

@@ -164,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Asserts that a wait ends soon after it is cancelled.
+    /// Asserts that a wait, which would never end, ends soon after it is cancelled.
     fn ends_soon<T>(cancellation: &Cancellation, wait: impl FnOnce() -> Result<T, ErrorCode>) {
         const BEFORE: Duration = Duration::from_millis(200);
         let canceller = cancellation.clone();
@@ -175,7 +175,7 @@ mod tests {
         let start = Instant::now();
         assert_eq!(wait().err(), Some(ErrorCode::Cancelled));
         let elapsed = start.elapsed();
-        assert!(elapsed < BEFORE + Duration::from_secs(1), "{elapsed:?}");
+        assert!(elapsed < Duration::from_secs(20), "{elapsed:?}");
         thread.join().unwrap();
     }
 

@@ -174,16 +174,26 @@ fn an_identity_token_does_not_follow_redirects() {
 fn a_token_that_expires_during_a_layer_is_renewed() {
     // The first token holds until the layer breaks, the second from then on.
     let holds = |seen: &Seen, token: &str| (token == "t0") == seen.range.is_none();
+    let others = AtomicUsize::new(0);
     let server = with_tokens(
         holds,
         |_, number| token(number),
-        |seen, content| {
+        move |seen, content| {
             let layer = content.layer();
             let blob = &content.blobs[&layer];
-            let first = seen.is_blob(&layer) && seen.range.is_none();
-            first.then(|| {
-                // The other layer may not come after the renewal.
-                std::thread::sleep(std::time::Duration::from_millis(300));
+            if !seen.is_blob(&layer) {
+                let is_blob = seen.part().starts_with("blobs/");
+                others.fetch_add(usize::from(is_blob), Ordering::SeqCst);
+                return None;
+            }
+            seen.range.is_none().then(|| {
+                // The configuration and the other layer may not come after the renewal.
+                for _ in 0..3000 {
+                    if others.load(Ordering::SeqCst) >= 2 {
+                        break;
+                    }
+                    std::thread::sleep(std::time::Duration::from_millis(10));
+                }
                 broken(&blob[..100_000], blob.len())
             })
         },

@@ -41,7 +41,8 @@ fn used() -> ([registry::Server; 2], Server) {
     let content = registry::Content::of("v7", &[small], false);
     let slow = registry::Server::new(move |seen| {
         if seen.part().starts_with("blobs/") {
-            std::thread::sleep(Duration::from_secs(10));
+            // Longer than browsers take on a busy machine.
+            std::thread::sleep(Duration::from_secs(120));
         }
         content.answer(seen)
     });

@@ -9,7 +9,7 @@ use reqwest::{Identity, Method};
 use serde_json::json;
 
 use super::images::{ENFORCE, create, enforce_with, image, pod, registry};
-use super::server::{Home, Server, builder, client};
+use super::server::{Home, PATIENCE, Server, builder, client};
 
 #[test]
 fn a_new_certificate_is_used_and_a_broken_one_is_not() {
@@ -121,7 +121,11 @@ fn requests_end_before_the_server_does() {
     let review = create(&pod(&image(&slow)));
     let answers = std::thread::scope(|scope| {
         let asking = scope.spawn(|| server.validate(&review));
-        std::thread::sleep(Duration::from_millis(500));
+        let start = Instant::now();
+        while slow.seen().is_empty() {
+            assert!(start.elapsed() < PATIENCE, "the registry was never asked");
+            std::thread::sleep(Duration::from_millis(10));
+        }
         server.signal("TERM");
         asking.join().unwrap()
     });

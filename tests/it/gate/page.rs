@@ -1,5 +1,8 @@
 //! The page for people.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
@@ -260,10 +263,12 @@ fn pods_of_one_owner_are_one_line_and_many_lines_have_pages() {
 #[test]
 fn what_waits_is_shown_and_has_no_report_yet() {
     let content = content();
+    let is_open = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&is_open);
     let slow = testkit::registry::Server::new(move |seen| {
-        // Layers do not come.
-        if seen.part().starts_with("blobs/") {
-            std::thread::sleep(std::time::Duration::from_secs(3));
+        // Layers do not come yet.
+        while seen.part().starts_with("blobs/") && !open.load(Ordering::SeqCst) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
         }
         content.answer(seen)
     });
@@ -290,6 +295,7 @@ fn what_waits_is_shown_and_has_no_report_yet() {
     assert_eq!(early.status, 404);
     assert!(text(&early.text).contains("Not read yet"), "{early:?}");
     assert!(early.text.contains("waits to be read"));
+    is_open.store(true, Ordering::SeqCst);
     server.wait_for("the report", |server| server.get(link).status == 200);
 }
 

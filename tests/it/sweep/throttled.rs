@@ -39,9 +39,10 @@ fn refuses_once(
 fn during_and_after(times: &Times, pause: Duration) -> (usize, usize) {
     let second = Duration::from_secs(1);
     let times = &times.lock().unwrap().1;
+    // On a busy machine, what is under way may come late.
     let during = times
         .iter()
-        .filter(|it| **it > second && **it + second / 2 < pause);
+        .filter(|it| **it > 2 * second && **it + second / 2 < pause);
     let after = times.iter().filter(|it| **it + second / 2 >= pause);
     (during.count(), after.count())
 }
