@@ -193,10 +193,6 @@ pub struct Missing {
     pub opened: bool,
     /// Other names that the program tries as well, in order.
     pub alternatives: Vec<String>,
-    /// The files that the package has in place of `library`, which it chooses by name: each is for a different release of PyTorch or CUDA.
-    /// Absent if it has none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub variants: Vec<String>,
     /// It comes from the driver of the host and is not expected in an image.
     pub host_provided: bool,
     /// Path of a file that was found but cannot be used; empty if no file was found.
@@ -205,6 +201,10 @@ pub struct Missing {
     pub wrong_machine: Vec<String>,
     /// Files of this name or SONAME in directories that this process does not search.
     pub elsewhere: Vec<String>,
+    /// Beside a file that is requested by path and absent: those whose names differ from its name only in digits, such as the builds for
+    /// other releases of CUDA or PyTorch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<String>,
     /// The file that would be found after `ldconfig`; empty if that finds none either.
     pub after_ldconfig: String,
     /// The directories that were searched, in order.

@@ -12,6 +12,7 @@ use super::facts::{
 };
 use super::model::ModeledProcess;
 use super::playback::{Cause, LoadFailure};
+use super::variants::variants_of;
 use crate::image::Node;
 use crate::lexical::name_of;
 use crate::loader::{Fault, ObjectId, SearchedDirectory};
@@ -236,11 +237,13 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             layer: user_file.and_then(Node::layer),
             opened,
             alternatives: alternatives.map_or_else(Vec::new, |it| it.alternatives.clone()),
-            variants: alternatives.map_or_else(Vec::new, |it| it.variants.clone()),
             host_provided: self.describer.knowledge.is_host_provided(name),
             broken: broken.to_owned(),
             wrong_machine,
             elsewhere,
+            variants: alternatives
+                .filter(|_| broken.is_empty())
+                .map_or_else(Vec::new, |_| variants_of(self.describer.root, name)),
             // `cache::add` fills this in for all processes.
             after_ldconfig: String::new(),
             searched: directories(searched),

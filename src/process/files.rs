@@ -5,7 +5,7 @@ use globset::Glob;
 use super::installed::InstalledPackage;
 use super::interpreter::{ImportStop, Interpreter};
 use super::knowledge::fits;
-use super::plan::{LoadPlan, OnFailure, OnMissing, Preload, Step};
+use super::plan::{FileChoice, LoadPlan, OnFailure, OnMissing, Preload, Step};
 use super::playback::OpenRequest;
 use crate::error::Result;
 
@@ -91,6 +91,55 @@ impl<'s> Interpreter<'s, '_> {
             self.settle(plan, step, &file, opened)?;
         }
         Ok(())
+    }
+
+    /// Opens the file that the package chooses; none if that depends on the CUDA release, and PyTorch is one for CPUs.
+    pub(super) fn open_chosen(
+        &mut self,
+        plan: &LoadPlan,
+        installed: &InstalledPackage,
+        step: &Step,
+        choice: &FileChoice,
+    ) -> Result<(), ImportStop> {
+        let site = self.setup.site_of(self.root, installed, &choice.file);
+        let site = site.as_ref().unwrap_or(&installed.site);
+        let Some(path) = self.chosen(installed, choice, site) else {
+            return Ok(());
+        };
+        let opened = self.open(plan, &path, step.global)?;
+        self.settle(plan, step, &path, opened)
+    }
+
+    /// The path that a package chooses, whether or not there is such a file.
+    fn chosen(
+        &self,
+        installed: &InstalledPackage,
+        choice: &FileChoice,
+        site: &str,
+    ) -> Option<String> {
+        let exact = format!("{site}/{}", installed.fill(&choice.file)?);
+        let Some((before, after)) = choice.file.split_once("{cuda-digits}") else {
+            return Some(exact);
+        };
+        if let Some(digits) = self.variable(&choice.override_by) {
+            return Some(format!("{site}/{before}{digits}{after}"));
+        }
+        if !choice.nearest || self.root.resolve(&exact).is_ok() {
+            return Some(exact);
+        }
+        let (before, after) = (format!("{site}/{before}"), after);
+        let files = self.matching(&format!("{before}*{after}"));
+        let digits = files
+            .iter()
+            .filter_map(|it| it.strip_prefix(&before)?.strip_suffix(after));
+        let digits = nearest_release(digits, &installed.cuda);
+        Some(digits.map_or(exact, |digits| format!("{before}{digits}{after}")))
+    }
+
+    /// The value of an environment variable; `None` if it is empty.
+    pub(super) fn variable(&self, name: &str) -> Option<&String> {
+        let system = self.playback.process.as_ref()?.system();
+        system.environment.get(name).filter(|it| !it.is_empty())
     }
 
     /// Whether a package tries its fallback after a failure.
@@ -216,9 +265,19 @@ impl<'s> Interpreter<'s, '_> {
         else {
             return Ok(Ok(()));
         };
+        let roots = match layout.variables.is_empty() {
+            true => self.setup.path.clone(),
+            false => {
+                let mut values = layout.variables.iter().filter_map(|it| self.variable(it));
+                values.next().cloned().into_iter().collect()
+            }
+        };
         let entries = entries.iter();
         for entry in entries.filter(|entry| fits(&installed.cuda, &entry.cuda)) {
-            let found = self.setup.path.iter().find_map(|site| {
+            if list.unless_loaded && self.is_loaded(&entry.soname) {
+                continue;
+            }
+            let found = roots.iter().find_map(|site| {
                 let condition = &layout.if_directory;
                 let counts = condition.is_empty()
                     || self.root.resolve(&format!("{site}/{condition}")).is_ok();
@@ -245,5 +304,43 @@ impl<'s> Interpreter<'s, '_> {
             }
         }
         Ok(Ok(()))
+    }
+}
+
+/// Of the releases of CUDA that files are for, as the digits in their names (`118`), the nearest to a release (`12.8`) of the same
+/// major: the newest older one, else the oldest newer one.
+fn nearest_release<'d>(digits: impl Iterator<Item = &'d str>, cuda: &str) -> Option<&'d str> {
+    let release = |digits: &str| -> Option<(u64, u64)> {
+        let (major, minor) = digits.split_at_checked(2)?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    let (major, minor) = cuda.split_once('.')?;
+    let minor = minor.split('.').next()?.parse::<u64>().ok()?;
+    let major = major.parse::<u64>().ok()?;
+    let same = digits.filter_map(|it| Some((release(it)?, it)));
+    let mut same: Vec<_> = same.filter(|(it, _)| it.0 == major).collect();
+    same.sort_unstable();
+    let older = same.iter().rev().find(|(it, _)| it.1 <= minor);
+    older.or(same.first()).map(|(_, digits)| *digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest_release;
+
+    #[test]
+    fn the_nearest_release_of_the_same_major_is_the_newest_older_one() {
+        let files = ["118", "121", "124", "126", "130", "132", "nocublas", "é1"];
+        for (cuda, nearest) in [
+            ("12.9", Some("126")),
+            ("12.5", Some("124")),
+            ("12.0", Some("121")),
+            ("13.1", Some("130")),
+            ("13.10", Some("132")),
+            ("14.0", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest_release(files.into_iter(), cuda), nearest, "{cuda}");
+        }
     }
 }

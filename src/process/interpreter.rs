@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::facts::Import;
 use super::installed::{InstalledPackage, PythonSetup};
 use super::knowledge::{Knowledge, fits};
-use super::plan::{LoadPlan, Step, StepAction};
+use super::plan::{LoadPlan, SonamePattern, Step, StepAction};
 use super::playback::{Cause, LoadFailure, Playback, is_not_found};
 use crate::error::{Error, Result};
 use crate::image::RootFilesystem;
@@ -172,6 +172,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
                 Ok(())
             }
             StepAction::Open(path) => self.open_files(plan, installed, step, path),
+            StepAction::Choose(choice) => self.open_chosen(plan, installed, step, choice),
             StepAction::Find(names) => self.open_first(plan, installed, step, names),
             StepAction::Preload(list) => self.open_list(plan, installed, step, list),
         }
@@ -250,7 +251,27 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             let mut objects = self.playback.objects().iter();
             objects.any(|object| object.node.path().contains(text))
         };
-        step.if_mapped.as_ref().is_none_or(is_mapped) && fits(&self.setup.release, &step.if_python)
+        let is_installed = |(package, releases): (&String, &String)| {
+            let installed = self.setup.installed.get(package);
+            installed.is_some_and(|it| fits(&it.version, releases))
+        };
+        step.if_mapped.as_ref().is_none_or(is_mapped)
+            && fits(&self.setup.release, &step.if_python)
+            && step.if_installed.iter().all(is_installed)
+            && step
+                .unless_variable
+                .iter()
+                .all(|it| self.variable(it).is_none())
+            && step
+                .unless_loaded
+                .as_ref()
+                .is_none_or(|it| !self.is_loaded(it))
+    }
+
+    /// Whether a library of such a SONAME is loaded.
+    pub fn is_loaded(&self, pattern: &SonamePattern) -> bool {
+        let mut objects = self.playback.objects().iter();
+        objects.any(|object| pattern.is_of(object))
     }
 
     /// Notes a failure; the import continues only after an optional step.
@@ -265,11 +286,13 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             return Ok(());
         };
         let is_of_host = self.knowledge.is_host_provided(request);
-        if (step.optional || is_of_host) && is_not_found(&failure) {
-            return Ok(());
-        }
+        let shown = match &step.action {
+            StepAction::Choose(choice) if is_not_found(&failure) => &choice.absent,
+            _ if (step.optional || is_of_host) && is_not_found(&failure) => return Ok(()),
+            _ => &step.shown,
+        };
         self.playback.failures.push(LoadFailure {
-            shown: step.shown.clone(),
+            shown: shown.replace("{file}", request),
             ..LoadFailure::new(self.cause(plan), request, failure)
         });
         match step.optional {

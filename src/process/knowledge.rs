@@ -242,6 +242,15 @@ fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
                 return Err("only an import is required".to_owned());
             }
             specifiers(&step.if_python)?;
+            step.if_installed
+                .values()
+                .try_for_each(|it| specifiers(it))?;
+            if let super::plan::StepAction::Choose(choice) = &step.action
+                && (choice.nearest || !choice.override_by.is_empty())
+                && !choice.file.contains("{cuda-digits}")
+            {
+                return Err(format!("choose: {} has no {{cuda-digits}}", choice.file));
+            }
             is_known(&step.without)?;
         }
     }

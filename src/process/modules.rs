@@ -141,16 +141,12 @@ fn described<'s>(
                 });
                 continue;
             }
-            let variants = variants::variants_of(describer.root, &path);
-            if is_chosen && !variants.is_empty() {
+            if is_chosen && !variants::variants_of(describer.root, &path).is_empty() {
                 let report = format!(
                     "ModuleNotFoundError: No module named '{}'",
                     name.replace('/', ".")
                 );
-                absent.push(LoadFailure {
-                    variants,
-                    ..LoadFailure::absent(cause(&import.package), &path, report)
-                });
+                absent.push(LoadFailure::absent(cause(&import.package), &path, report));
             }
         }
     }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use globset::{Glob, GlobMatcher};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+
+use crate::loader::Object;
 
 /// How one Python package, or one library, loads others.
 #[derive(Debug, Clone, Deserialize)]
@@ -100,6 +103,12 @@ pub(super) struct Step {
     pub if_mapped: Option<String>,
     /// Only with such a Python (PEP 440 specifiers); empty for all.
     pub if_python: String,
+    /// Only if these packages of the tables are installed in such releases (PEP 440 specifiers); empty releases for all.
+    pub if_installed: BTreeMap<String, String>,
+    /// Runs only if this environment variable is absent or empty.
+    pub unless_variable: Option<String>,
+    /// Runs only if no library is loaded whose SONAME matches this shell pattern.
+    pub unless_loaded: Option<SonamePattern>,
     /// The loaded object that opens, by file name, where it is not Python: its DT_RPATH or DT_RUNPATH counts.
     pub by: String,
     /// What is tried if it fails.
@@ -123,6 +132,8 @@ pub(super) enum StepAction {
     Standard(Vec<String>),
     /// `ctypes.CDLL` of files of the package, by path below site-packages; `*` in the name opens all that match.
     Open(String),
+    /// `ctypes.CDLL` of the one file that the package chooses by name. A missing one is a failure of every step.
+    Choose(FileChoice),
     /// `ctypes.CDLL` of names that the loader searches; stops at the first that is found.
     Find(Vec<String>),
     /// `ctypes.CDLL` of a list of files, searched by the package itself.
@@ -138,6 +149,27 @@ pub(super) struct Variants {
     pub parts: Vec<String>,
 }
 
+/// A file that a package requests by its exact name, which may tell the release of CUDA that it is for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct FileChoice {
+    /// Path below site-packages; its last component may contain `{cuda-digits}`.
+    pub file: String,
+    /// The environment variable that replaces the digits.
+    #[serde(default, rename = "override")]
+    pub override_by: String,
+    /// Without a file for the release: the one for the nearest older release of the same major, else for the nearest newer one.
+    #[serde(default)]
+    pub nearest: bool,
+    /// What the program shows if there is no such file; `{file}` is its path.
+    pub absent: String,
+}
+
+/// A shell pattern for a SONAME.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct SonamePattern(GlobMatcher);
+
 /// A list of files that the package searches itself.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -148,6 +180,9 @@ pub(super) struct Preload {
     pub layout: String,
     /// What happens if a file of the list is not found.
     pub missing: OnMissing,
+    /// A file is left out if a library whose SONAME matches its name is loaded.
+    #[serde(default)]
+    pub unless_loaded: bool,
 }
 
 /// What a package does about a file that it does not find.
@@ -178,11 +213,13 @@ pub(super) struct OnFailure {
 
 /// One file of a list, as `folder/pattern`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(from = "ListedFileRow")]
+#[serde(try_from = "ListedFileRow")]
 pub(super) struct ListedFile {
     pub folder: String,
     /// A shell pattern.
     pub file: String,
+    /// The same pattern, for the SONAME.
+    pub soname: SonamePattern,
     /// A missing file is ignored.
     pub optional: bool,
     /// Only in builds for such a CUDA (PEP 440 specifiers); empty for all.
@@ -195,6 +232,9 @@ pub(super) struct ListedFile {
 pub(super) struct ListLayout {
     /// Directories, first to last; `{folder}` is that of the entry.
     pub paths: Vec<String>,
+    /// Environment variables: the directory that the first one with a value names takes the place of `sys.path`.
+    #[serde(default)]
+    pub variables: Vec<String>,
     /// The directory of `sys.path` counts only if this is in it.
     #[serde(default)]
     pub if_directory: String,
@@ -263,6 +303,7 @@ struct StepRow {
     module: Option<Vec<String>>,
     standard: Option<Vec<String>>,
     open: Option<String>,
+    choose: Option<FileChoice>,
     find: Option<Vec<String>>,
     preload: Option<Preload>,
     #[serde(default)]
@@ -276,6 +317,10 @@ struct StepRow {
     if_mapped: Option<String>,
     #[serde(default)]
     if_python: String,
+    #[serde(default)]
+    if_installed: BTreeMap<String, String>,
+    unless_loaded: Option<SonamePattern>,
+    unless_variable: Option<String>,
     #[serde(default)]
     by: String,
     on_failure: Option<OnFailure>,
@@ -300,6 +345,7 @@ impl TryFrom<StepRow> for Step {
             row.module.map(StepAction::Module),
             row.standard.map(StepAction::Standard),
             row.open.map(StepAction::Open),
+            row.choose.map(StepAction::Choose),
             row.find.map(StepAction::Find),
             row.preload.map(StepAction::Preload),
         ];
@@ -313,12 +359,17 @@ impl TryFrom<StepRow> for Step {
                 global: row.global,
                 if_mapped: row.if_mapped,
                 if_python: row.if_python,
+                if_installed: row.if_installed,
+                unless_loaded: row.unless_loaded,
+                unless_variable: row.unless_variable,
                 by: row.by,
                 on_failure: row.on_failure,
                 shown: row.shown,
                 without: row.without,
             }),
-            _ => Err("a step is one of import, any, module, standard, open, find and preload"),
+            _ => Err(
+                "a step is one of import, any, module, standard, open, choose, find and preload",
+            ),
         }
     }
 }
@@ -336,8 +387,10 @@ enum ListedFileRow {
     },
 }
 
-impl From<ListedFileRow> for ListedFile {
-    fn from(row: ListedFileRow) -> Self {
+impl TryFrom<ListedFileRow> for ListedFile {
+    type Error = globset::Error;
+
+    fn try_from(row: ListedFileRow) -> Result<Self, Self::Error> {
         let (path, optional, cuda) = match row {
             ListedFileRow::Name(path) => (path, false, String::new()),
             ListedFileRow::Full {
@@ -347,11 +400,28 @@ impl From<ListedFileRow> for ListedFile {
             } => (file, optional, cuda),
         };
         let (folder, file) = path.split_once('/').unwrap_or(("", &path));
-        ListedFile {
+        Ok(ListedFile {
             folder: folder.to_owned(),
+            soname: file.to_owned().try_into()?,
             file: file.to_owned(),
             optional,
             cuda,
-        }
+        })
+    }
+}
+
+impl TryFrom<String> for SonamePattern {
+    type Error = globset::Error;
+
+    fn try_from(pattern: String) -> Result<Self, Self::Error> {
+        Ok(SonamePattern(Glob::new(&pattern)?.compile_matcher()))
+    }
+}
+
+impl SonamePattern {
+    /// Whether an object has such a SONAME.
+    pub fn is_of(&self, object: &Object) -> bool {
+        let soname = object.elf.soname.as_deref();
+        soname.is_some_and(|soname| self.0.is_match(soname))
     }
 }

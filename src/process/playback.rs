@@ -49,8 +49,6 @@ pub struct LoadFailure<'s> {
     pub tried: Vec<Tried>,
     /// What Python reports about a module that is not there; empty if the loader reports the failure.
     pub report: String,
-    /// As [`super::facts::Missing::variants`].
-    pub variants: Vec<String>,
     /// The name that the program requested from dlopen; empty at program start.
     pub request: String,
     /// What the loader reports, and what it had mapped.
@@ -70,7 +68,6 @@ impl<'s> LoadFailure<'s> {
             alternatives: Vec::new(),
             tried: Vec::new(),
             report: String::new(),
-            variants: Vec::new(),
             request: request.to_owned(),
             failure,
         }

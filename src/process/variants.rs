@@ -127,17 +127,26 @@ fn missing(fault: &Fault) -> Option<&str> {
     }
 }
 
-/// The names of the extension modules in a directory that differ from a module's in numbers only.
+/// How many names of files are listed.
+const LISTED: usize = 10;
+
+/// The libraries in the directory of an absent one, or of an absent extension module, whose names differ from its name only in digits:
+/// `libx_cuda129.so` for `libx_cuda132.so`. None if its name has no digits.
 pub(super) fn variants_of(root: &RootFilesystem, path: &str) -> Vec<String> {
-    let (directory, module) = path.rsplit_once('/').unwrap_or(("", path));
-    let names = root.read_dir(directory);
-    let names = names.map(Node::name).filter(|name| name.ends_with(".so"));
-    let is_variant = |name: &&str| {
-        let own = name.split('.').next().unwrap_or_default();
-        without_digits(own) == without_digits(module)
+    let name_of_module = |file: &str| file.split('.').next().unwrap_or_default().to_owned();
+    let stem = |file: &str| without_digits(&name_of_module(file));
+    let Some((directory, file)) = path.rsplit_once('/') else {
+        return Vec::new();
     };
+    let wanted = stem(file);
+    if name_of_module(file) == wanted {
+        return Vec::new();
+    }
+    let names = root.read_dir(directory).map(Node::name);
+    let is_variant = |name: &&str| name.ends_with(".so") && stem(name) == wanted;
     let mut variants: Vec<String> = names.filter(is_variant).map(str::to_owned).collect();
-    variants.sort();
+    variants.sort_unstable();
+    variants.truncate(LISTED);
     variants
 }
 

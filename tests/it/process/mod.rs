@@ -3,6 +3,7 @@
 mod boundaries;
 mod faults;
 mod hosts;
+mod packages;
 mod processes;
 mod variants;
 
