@@ -38,6 +38,15 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
     Ok(documents.map(|it| it.with_plain_texts(text)).collect())
 }
 
+/// Reads a text that may hold documents, without more values than it has bytes: aliases cannot make it larger.
+///
+/// # Errors
+/// As [`yaml::documents`].
+pub fn read_embedded(text: &str) -> Result<Vec<Node>> {
+    let documents = yaml::documents_within::<Node>("", text, text.len())?.into_iter();
+    Ok(documents.map(|it| it.with_plain_texts(text)).collect())
+}
+
 impl Node {
     /// A JSON value, without positions.
     pub fn of_json(json: &serde_json::Value) -> Self {

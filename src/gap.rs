@@ -38,13 +38,15 @@ pub enum GapCode {
     LazyLayer,
     /// A volume, Secret or ConfigMap of a workload replaces something that decides what is loaded, and is not in the manifest.
     OverlayUnknown,
+    /// Something in a manifest or script looks like a container image or a GPU request, and belongs to no container that imgcheck understands.
+    WorkloadNotUnderstood,
     /// An SBOM beside the image could not be read, so it was not compared with what the image contains.
     SbomUnread,
 }
 
 impl GapCode {
     /// All codes.
-    pub const ALL: [GapCode; 8] = [
+    pub const ALL: [GapCode; 9] = [
         GapCode::FrameworkNotReached,
         GapCode::LaunchNotUnderstood,
         GapCode::PythonStartup,
@@ -52,6 +54,7 @@ impl GapCode {
         GapCode::ProgramsLeftOut,
         GapCode::LazyLayer,
         GapCode::OverlayUnknown,
+        GapCode::WorkloadNotUnderstood,
         GapCode::SbomUnread,
     ];
 
@@ -65,6 +68,7 @@ impl GapCode {
             GapCode::ProgramsLeftOut => "programs-left-out",
             GapCode::LazyLayer => "lazy-layer",
             GapCode::OverlayUnknown => "overlay-unknown",
+            GapCode::WorkloadNotUnderstood => "workload-not-understood",
             GapCode::SbomUnread => "sbom-unread",
         }
     }

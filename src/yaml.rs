@@ -71,10 +71,20 @@ const MAX_NODES: usize = 3_000_000;
 ///
 /// As [`parse`].
 pub fn documents<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>> {
+    documents_within(name, text, MAX_NODES)
+}
+
+/// As [`documents`], with at most this many values.
+pub fn documents_within<T: DeserializeOwned>(
+    name: &str,
+    text: &str,
+    max_nodes: usize,
+) -> Result<Vec<T>> {
+    let max_nodes = max_nodes.min(MAX_NODES);
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_nodes: MAX_NODES,
-            max_events: 2 * MAX_NODES,
+            max_nodes: max_nodes,
+            max_events: 2 * max_nodes + 16,
             max_documents: 100_000,
         },
     };

@@ -251,5 +251,6 @@ pub(super) fn configuration(
         kind: String::new(),
         findings: judged.findings,
         ignored: judged.ignored,
+        gaps: Vec::new(),
     }))
 }

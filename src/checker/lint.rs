@@ -133,6 +133,7 @@ impl Checker {
             kind,
             findings,
             ignored,
+            gaps: Vec::new(),
         };
         Ok((report, used))
     }

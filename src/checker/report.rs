@@ -118,7 +118,9 @@ impl Report {
         let references = references.map(|it| Verdict::of(&it.findings, self.fail_on));
         let containers = self.workloads.iter().flat_map(|it| &it.containers);
         let containers = containers.map(|it| it.verdict(self.fail_on));
-        let all = images.chain(files).chain(references).chain(containers);
+        let workloads = self.workloads.iter().map(|it| it.verdict);
+        let all = images.chain(files).chain(references);
+        let all = all.chain(containers).chain(workloads);
         all.max().unwrap_or(Verdict::Pass)
     }
 
@@ -160,7 +162,10 @@ impl Report {
         let images: Vec<ImageReport> = self.images.iter().chain(deployed).cloned().collect();
         let unread = containers().filter(|it| it.judged.is_none());
         let files = self.files.iter().chain(&self.configuration).cloned();
-        let files: Vec<FileReport> = files.chain(unread.map(ContainerReport::as_file)).collect();
+        let files = files.chain(unread.map(ContainerReport::as_file));
+        let workloads = self.workloads.iter();
+        let files = files.chain(workloads.filter_map(WorkloadReport::as_file));
+        let files: Vec<FileReport> = files.collect();
         work(&report::Report {
             images: &images,
             files: &files,

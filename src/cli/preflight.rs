@@ -100,7 +100,12 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
         Some(image) => image.verdict == Verdict::Incomplete,
         None => true,
     };
+    let is_unknown = report
+        .workloads
+        .iter()
+        .any(|it| it.verdict == Verdict::Incomplete);
     let code = match report.verdict() {
+        _ if is_unknown => NOT_JUDGED,
         _ if containers.into_iter().any(is_incomplete) => NOT_JUDGED,
         Verdict::Fail if !is_baseline => 1,
         _ => 0,

@@ -183,6 +183,8 @@ pub struct FileReport {
     pub findings: Vec<Finding>,
     /// Findings that the configuration or the baseline suppresses.
     pub ignored: Vec<IgnoredFinding>,
+    /// What could not be judged.
+    pub gaps: Vec<Gap>,
 }
 
 /// What a manifest deploys, judged.
@@ -215,6 +217,12 @@ pub struct WorkloadReport {
     pub title: String,
     /// The containers in order.
     pub containers: Vec<ContainerReport>,
+    /// What looks like an image or a GPU request, and belongs to none of the containers.
+    pub gaps: Vec<Gap>,
+    /// Gaps that the configuration acknowledges.
+    pub acknowledged: Vec<AcknowledgedGap>,
+    /// Incomplete if a gap counts; the containers have verdicts of their own.
+    pub verdict: Verdict,
 }
 
 /// A container, judged.
@@ -339,7 +347,7 @@ impl<'r> Subject<'r> {
     pub fn gaps(&self) -> &'r [Gap] {
         match self {
             Subject::Image(image) => &image.gaps,
-            Subject::File(_) => &[],
+            Subject::File(file) => &file.gaps,
         }
     }
 

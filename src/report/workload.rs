@@ -5,6 +5,7 @@ use crate::finding::{Finding, IgnoredFinding, Severity};
 use crate::workload::Workload;
 
 impl WorkloadReport {
+    /// The report of containers that were judged, without gaps.
     pub(crate) fn of(workload: &Workload, containers: Vec<ContainerReport>) -> Self {
         WorkloadReport {
             file: workload.file.clone(),
@@ -13,7 +14,22 @@ impl WorkloadReport {
             name: workload.name.clone(),
             title: workload.title(),
             containers,
+            gaps: Vec::new(),
+            acknowledged: Vec::new(),
+            verdict: Verdict::Pass,
         }
+    }
+
+    /// What could not be judged, as a file with gaps, for formats that know images and files only; `None` without gaps.
+    pub(crate) fn as_file(&self) -> Option<FileReport> {
+        (!self.gaps.is_empty()).then(|| FileReport {
+            file: format!("{} ({})", self.title, self.file),
+            kind: String::new(),
+            verdict: self.verdict,
+            findings: Vec::new(),
+            ignored: Vec::new(),
+            gaps: self.gaps.clone(),
+        })
     }
 }
 
@@ -50,6 +66,7 @@ impl ContainerReport {
             verdict: Verdict::Incomplete,
             findings: self.findings.clone(),
             ignored: self.ignored.clone(),
+            gaps: Vec::new(),
         }
     }
 }

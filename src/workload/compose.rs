@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::evidence::{Evidence, EvidenceKind, Scope, Search};
 use super::facts::{Container, GpuRequest, Mount, RuntimeClass, Unknown, Variable, Workload};
+use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
 use super::text::Manifest;
 use crate::document::Node;
@@ -15,17 +17,30 @@ fn interpolated(text: &str) -> String {
     compose::interpolated(text).text
 }
 
-/// The services as containers of one workload.
-pub(super) fn read(services: &Node, manifest: &Manifest) -> Workload {
-    let services = services.entries();
-    let services = services.map(|(name, service)| {
+/// The services of a file as containers of one workload.
+pub(super) fn read(file: &Node, services: &Node, manifest: &Manifest, kinds: &Kinds) -> Workload {
+    let all = services.entries().map(|(name, service)| {
         let name = name.text().unwrap_or_default().to_owned();
         Service { service, manifest }.container(name)
     });
+    let containers: Vec<Container> = all.collect();
+    let mut not_understood = Search::new(manifest, kinds, &[]).run(file, Scope::Objects);
+    let services = services.entries().zip(&containers);
+    for ((_, service), _) in services.filter(|(_, it)| it.gpu.is_none()) {
+        for section in ["deploy", "devices"]
+            .iter()
+            .filter_map(|it| service.get(it))
+        {
+            let found = Search::new(manifest, kinds, &[]).run(section, Scope::All);
+            let is_gpu = |it: &Evidence| it.kind == EvidenceKind::Gpu;
+            not_understood.extend(found.into_iter().filter(is_gpu));
+        }
+    }
     Workload {
         file: manifest.name().to_owned(),
         kind: "compose".to_owned(),
-        containers: services.collect(),
+        containers,
+        not_understood,
         ..Workload::default()
     }
 }

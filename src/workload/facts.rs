@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Evidence;
 use super::placement::Placement;
 use crate::finding::Location;
 use crate::launch::Overlay;
@@ -26,6 +27,8 @@ pub struct Workload {
     pub name: String,
     /// The containers in order.
     pub containers: Vec<Container>,
+    /// What looks like an image or a GPU request, and belongs to none of the containers.
+    pub not_understood: Vec<Evidence>,
 }
 
 /// A container of a workload.

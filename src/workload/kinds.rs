@@ -2,14 +2,27 @@
 
 use serde::Deserialize;
 
+use super::hints::{Hints, ScriptHints};
+use crate::glob::glob;
+
 /// The table.
 #[derive(Debug, Deserialize)]
 pub struct Kinds {
     kinds: Vec<Kind>,
+    inert: Vec<Inert>,
     gpu_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
-    #[cfg(feature = "gate")]
     gpu_runtime_classes: Vec<String>,
+    pub(super) hints: Hints,
+    pub(super) scripts: ScriptHints,
+}
+
+/// Kinds that start no container themselves.
+#[derive(Debug, Deserialize)]
+struct Inert {
+    group: String,
+    /// Patterns.
+    kinds: Vec<String>,
 }
 
 /// An object that starts containers. Paths are in the form of `kubernetes/path.rs`.
@@ -40,13 +53,19 @@ impl Kinds {
         kinds.find(|it| it.kind == kind && it.group == group)
     }
 
+    /// Whether objects of a kind start no container, whatever is in them.
+    pub(super) fn is_inert(&self, group: &str, kind: &str) -> bool {
+        let rows = self.inert.iter().filter(|it| it.group == group);
+        rows.flat_map(|it| &it.kinds)
+            .any(|pattern| glob(kind, pattern))
+    }
+
     /// Whether an extended resource is a GPU of NVIDIA.
     pub(super) fn is_gpu_resource(&self, name: &str) -> bool {
         is_listed(&self.gpu_resources, name)
     }
 
     /// Whether Pods of a runtime class may get a GPU that they do not request.
-    #[cfg(feature = "gate")]
     pub fn is_gpu_runtime(&self, name: &str) -> bool {
         is_listed(&self.gpu_runtime_classes, name)
     }

@@ -3,7 +3,9 @@
 //! [`read`] turns the text of files into [`Workload`]s. Nothing here reads an image.
 
 mod compose;
+mod evidence;
 mod facts;
+mod hints;
 mod judged;
 mod kinds;
 mod kubernetes;
@@ -16,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::lexical;
 use crate::lint::compose::services;
 
+pub use evidence::{Evidence, EvidenceKind};
 pub use facts::{Container, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable, Workload};
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::Kinds;
@@ -83,8 +86,20 @@ pub fn of_object(
     if let Some(metadata) = node.at_mut(&["metadata"]) {
         metadata.set("namespace", Node::of_json(&namespace.into()));
     }
-    let workload = kubernetes::read(&node, &manifest, objects, kinds)?;
-    Some(workload.in_cluster(namespace)).filter(|it| it.containers.len() <= MAX_CONTAINERS)
+    let mut workload = kubernetes::read(&node, &manifest, objects, kinds)?;
+    let is_read = (1..=MAX_CONTAINERS).contains(&workload.containers.len());
+    workload.not_understood.clear();
+    is_read.then(|| workload.in_cluster(namespace))
+}
+
+/// Whether something in an object that a cluster is asked to store looks like an image or a GPU request, and belongs to no container that
+/// is understood.
+#[cfg(feature = "gate")]
+pub fn has_more(object: &serde_json::Value, objects: &Objects, kinds: &Kinds) -> bool {
+    let node = Node::of_json(object);
+    let read = |manifest: Manifest| kubernetes::read(&node, &manifest, objects, kinds);
+    let workload = Manifest::new("", "").ok().and_then(read);
+    kubernetes::is_object(&node) && workload.is_some_and(|it| !it.not_understood.is_empty())
 }
 
 fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {
@@ -129,11 +144,11 @@ fn workloads_of(
         .for_each(|it| kubernetes::flatten(it, &mut flat));
     let mut workloads = Vec::new();
     if script::is_script(manifest.text()) {
-        workloads.extend(script::read(manifest));
+        workloads.extend(script::read(manifest, kinds));
     }
     for document in flat {
         if let Some(services) = services(document) {
-            workloads.push(compose::read(services, manifest));
+            workloads.push(compose::read(document, services, manifest, kinds));
             continue;
         }
         if kubernetes::is_object(document) {

@@ -8,6 +8,7 @@ mod hidden;
 mod images;
 mod input;
 mod judging;
+mod not_understood;
 mod request;
 mod schedule;
 mod sources;

@@ -5,8 +5,10 @@ use std::convert::Infallible;
 
 use super::super::report::Report;
 use super::judging::Judging;
+use super::not_understood;
 use crate::parallel;
-use crate::report::WorkloadReport;
+use crate::report::{Verdict, WorkloadReport};
+use crate::workload::Workload;
 
 impl Judging<'_> {
     /// Reads the images of all workloads, and judges these. Returns the indexes of the ignores that findings matched.
@@ -22,9 +24,23 @@ impl Judging<'_> {
                 report.errors.extend(container.error);
                 reports.push(container.report);
             }
-            report.workloads.push(WorkloadReport::of(workload, reports));
+            let mut judged = WorkloadReport::of(workload, reports);
+            used_ignores.extend(self.add_gaps(workload, &mut judged));
+            report.workloads.push(judged);
         }
         report.errors.extend(analyzed.into_errors());
         used_ignores
+    }
+
+    /// Names what was not understood. Returns the indexes of the ignores that acknowledge it.
+    fn add_gaps(&self, workload: &Workload, report: &mut WorkloadReport) -> BTreeSet<usize> {
+        let policy = &self.checker.policy;
+        let day = self.settings.day;
+        let gaps = not_understood::gap(workload);
+        let coverage = policy.acknowledge(gaps.as_slice(), &workload.file, day);
+        report.verdict = Verdict::Pass.unless_incomplete(&coverage.gaps, policy.strict);
+        report.gaps = coverage.gaps;
+        report.acknowledged = coverage.acknowledged;
+        coverage.used
     }
 }

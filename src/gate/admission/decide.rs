@@ -6,13 +6,14 @@ use std::slice::from_ref;
 use chrono::Datelike;
 use tokio::time::{Instant, timeout_at};
 
-use super::deployed::{BREAK_GLASS, Deployed};
+use super::deployed::{self, BREAK_GLASS, Deployed, NOT_UNDERSTOOD};
 use super::record::Record;
 use super::review::{AdmissionRequest, AdmissionResponse, Status};
 use super::words;
 use crate::excerpt::shortened;
 use crate::gate::judge::{Answered, Question};
 use crate::gate::queue::Priority;
+use crate::gate::setup::View;
 use crate::gate::state::Gate;
 use crate::policy::gate::{Mode, OnMiss};
 use crate::report::Verdict;
@@ -29,6 +30,7 @@ pub(super) async fn decide(
     let view = gate.view();
     let mut deployed = match Deployed::read(request, &view) {
         Ok(deployed) => deployed,
+        Err(NOT_UNDERSTOOD) => return not_understood(gate, request, &view),
         Err(why) => return passed(gate, why, BTreeMap::new()),
     };
     let mode = deployed.mode;
@@ -133,6 +135,25 @@ fn passed(
         allowed: true,
         audit_annotations: audit,
         ..AdmissionResponse::default()
+    }
+}
+
+/// Allows an object that is not understood. Its Pods are judged when they are created.
+fn not_understood(gate: &Gate, request: &AdmissionRequest, view: &View) -> AdmissionResponse {
+    let mode = deployed::mode_of(request, view);
+    let kind = request.object["kind"].as_str().unwrap_or_default();
+    let warning = format!(
+        "not judged: {} has an image or a GPU request in no container that imgcheck understands; its Pods are judged when they are created",
+        shortened(kind, 60)
+    );
+    let warnings = match mode {
+        Mode::Audit => Vec::new(),
+        Mode::Warn | Mode::Enforce => words::warnings(&[warning]),
+    };
+    let audit = BTreeMap::from([("mode", mode.as_str().to_owned())]);
+    AdmissionResponse {
+        warnings,
+        ..passed(gate, NOT_UNDERSTOOD, audit)
     }
 }
 

@@ -18,6 +18,9 @@ const MODE: &str = "imgcheck.io/mode";
 /// The annotation that lets an object through; its value says why.
 pub(super) const BREAK_GLASS: &str = "imgcheck.io/break-glass";
 
+/// Why an object is not judged in which something looks like an image or a GPU request, and belongs to no container.
+pub(super) const NOT_UNDERSTOOD: &str = "not-understood";
+
 /// An object that starts containers.
 pub(super) struct Deployed<'d> {
     pub workload: Workload,
@@ -41,7 +44,17 @@ impl<'d> Deployed<'d> {
         let read = |object: &Value| {
             workload::of_object(object, &request.namespace, &view.objects, &view.setup.kinds)
         };
-        let mut workload = read(&request.object).ok_or("no-containers")?;
+        // What it starts is judged when its controller creates the Pods.
+        let is_understood = || {
+            let (objects, kinds) = (&view.objects, &view.setup.kinds);
+            !workload::has_more(&request.object, objects, kinds)
+        };
+        let Some(mut workload) = read(&request.object) else {
+            return Err(match is_understood() {
+                true => "no-containers",
+                false => NOT_UNDERSTOOD,
+            });
+        };
         let uses_gpu = workload.containers.iter().any(|it| {
             let runtime = it.runtime_class.as_ref();
             let is_gpu_runtime = |name: &str| view.setup.kinds.is_gpu_runtime(name);
@@ -60,16 +73,17 @@ impl<'d> Deployed<'d> {
             }
         }
         if !uses_gpu && !config.all_pods {
-            return Err("no-gpu");
+            return Err(match request.is_pod() || is_understood() {
+                true => "no-gpu",
+                false => NOT_UNDERSTOOD,
+            });
         }
-        let labels = view.cluster.namespaces.get(&request.namespace);
-        let label = labels.and_then(|labels| labels.get(MODE));
         let is_pod = request.is_pod();
         Ok(Deployed {
             workload,
             puller: puller(request),
             config,
-            mode: config.mode_of(&request.namespace, label.map(String::as_str)),
+            mode: mode_of(request, view),
             day: Utc::now().date_naive(),
             is_deniable: is_pod || config.deny_workloads,
             is_pod,
@@ -102,6 +116,14 @@ impl<'d> Deployed<'d> {
         );
         Sha256::digest(text.as_bytes()).into()
     }
+}
+
+/// The mode of the namespace of an object.
+pub(super) fn mode_of(request: &AdmissionRequest, view: &View) -> Mode {
+    let labels = view.cluster.namespaces.get(&request.namespace);
+    let label = labels.and_then(|labels| labels.get(MODE));
+    let label = label.map(String::as_str);
+    view.setup.config().mode_of(&request.namespace, label)
 }
 
 /// The ServiceAccount and the pull secrets that an object names, wherever it does.

@@ -12,6 +12,7 @@ pub(super) mod markup;
 use askama::Template;
 
 use super::{FileReport, Inspection, Report, printable};
+use crate::gap::Gap;
 use crate::process::tree::Tree;
 use crate::rules::RuleSet;
 use finding::FindingView;
@@ -40,6 +41,7 @@ struct FileView {
     verdict: String,
     findings: Vec<FindingView>,
     ignored: Vec<FindingView>,
+    gaps: Vec<Gap>,
 }
 
 /// An image or file that could not be read.
@@ -58,6 +60,7 @@ impl FileView {
             verdict: file.verdict.to_string(),
             findings: finding::views(found, &format!("{id}-f"), None, rules),
             ignored: finding::ignored_views(ignored, &format!("{id}-g"), None, rules),
+            gaps: file.gaps.clone(),
             id,
         }
     }

@@ -46,6 +46,8 @@ pub(super) struct Workload<'a> {
     name: &'a str,
     /// The containers in order.
     containers: Vec<Container<'a>>,
+    /// What looks like an image or a GPU request, and belongs to none of the containers.
+    gaps: &'a [Gap],
 }
 
 /// A container.
@@ -99,6 +101,7 @@ impl<'a> Workload<'a> {
             namespace: &workload.namespace,
             name: &workload.name,
             containers: containers.map(|it| Container::of(it, fail_on)).collect(),
+            gaps: &workload.gaps,
         }
     }
 }

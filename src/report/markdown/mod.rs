@@ -69,8 +69,8 @@ fn heading(subject: Subject) -> String {
     if let Subject::Image(image) = subject {
         block.push_str(&table(image));
         block.push_str(&runs_on(image));
-        block.push_str(&not_judged(image));
     }
+    block.push_str(&not_judged(subject));
     block
 }
 
@@ -131,10 +131,13 @@ fn runs_on(image: &ImageReport) -> String {
 }
 
 /// What could not be judged, and what the configuration acknowledges of it.
-fn not_judged(image: &ImageReport) -> String {
-    let gaps = image.gaps.iter();
+fn not_judged(subject: Subject) -> String {
+    let gaps = subject.gaps().iter();
     let gaps = gaps.map(|gap| (gap, String::new()));
-    let acknowledged = image.acknowledged.iter();
+    let acknowledged = match subject {
+        Subject::Image(image) => image.acknowledged.iter(),
+        Subject::File(_) => [].iter(),
+    };
     let acknowledged = acknowledged.map(|it| {
         let reason = ignore_text(&it.ignore);
         (&it.gap, format!(" – acknowledged: {}", prose(&reason)))

@@ -4,20 +4,20 @@ use anstyle::AnsiColor;
 
 use super::style::{DIM, color, field, line};
 use super::wrap::{after_label, wrap};
+use crate::finding::AcknowledgedGap;
+use crate::gap::Gap;
 use crate::report::details::{ignore_text, layer_text};
-use crate::report::{ImageReport, Verdict, one_line};
+use crate::report::{ImageReport, Verdict, WorkloadReport, one_line};
 
 /// How many gaps are shown.
 const SHOWN: usize = 20;
 const HELP: &str = "check these by hand, then acknowledge each in the configuration: `ignore: [{gap: CODE, reason: …}]`";
+const HELP_FOR_WORKLOAD: &str = "check the Pods that it starts: `kubectl get pods -o yaml | imgcheck preflight -`; or acknowledge the gap in the configuration";
 
 /// Writes a line for each gap, and what to do if they prevent a pass.
 pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
-    let style = color(AnsiColor::Yellow);
     for gap in image.gaps.iter().take(SHOWN) {
-        let label = format!("NOT JUDGED[{}]", gap.code);
-        let text = after_label(&label, &one_line(&gap.message), width);
-        line(out, &format!("\n{style}{label}{style:#}{text}"));
+        labeled(out, gap, width);
         if let Some(layer) = gap.layer {
             field(out, "layer", &layer_text(&image.facts, layer), width);
         }
@@ -28,7 +28,27 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
     if image.verdict == Verdict::Incomplete {
         field(out, "help", HELP, width);
     }
-    for acknowledged in &image.acknowledged {
+    acknowledged(out, &image.acknowledged, width);
+}
+
+/// As [`write`], of a workload.
+pub(super) fn of_workload(out: &mut String, workload: &WorkloadReport, width: Option<u16>) {
+    for gap in &workload.gaps {
+        labeled(out, gap, width);
+        field(out, "help", HELP_FOR_WORKLOAD, width);
+    }
+    acknowledged(out, &workload.acknowledged, width);
+}
+
+fn labeled(out: &mut String, gap: &Gap, width: Option<u16>) {
+    let style = color(AnsiColor::Yellow);
+    let label = format!("NOT JUDGED[{}]", gap.code);
+    let text = after_label(&label, &one_line(&gap.message), width);
+    line(out, &format!("\n{style}{label}{style:#}{text}"));
+}
+
+fn acknowledged(out: &mut String, acknowledged: &[AcknowledgedGap], width: Option<u16>) {
+    for acknowledged in acknowledged {
         let (gap, reason) = (&acknowledged.gap, ignore_text(&acknowledged.ignore));
         let text = format!("not judged[{}], acknowledged: {reason}", gap.code);
         let text = wrap(&one_line(&text), 2, width);

@@ -4,6 +4,7 @@
 use anstyle::AnsiColor;
 
 use super::file::{diagnostic, files};
+use super::gaps;
 use super::heading::judged_by;
 use super::options::TextOptions;
 use super::reasons;
@@ -20,14 +21,15 @@ pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptio
         let shown: Vec<_> = containers
             .filter(|it| options.shows(it.verdict(fail_on), it.findings()))
             .collect();
-        if !shown.is_empty() || !options.is_quiet() {
+        let is_incomplete = workload.verdict == Verdict::Incomplete;
+        if !shown.is_empty() || is_incomplete || !options.is_quiet() {
             separate(&mut out);
             write(&mut out, workload, &shown, fail_on, options);
         }
     }
     let unread = |file: &&crate::report::FileReport| {
         let containers = report.workloads.iter().flat_map(|it| &it.containers);
-        !containers.clone().any(|it| it.title == file.file)
+        file.gaps.is_empty() && !containers.clone().any(|it| it.title == file.file)
     };
     let others: Vec<_> = report.files.iter().filter(unread).cloned().collect();
     let others = files(&others, options);
@@ -50,6 +52,9 @@ fn write(
 ) {
     let (file, title) = (one_line(&workload.file), one_line(&workload.title));
     line(out, &format!("{BOLD}{title}{BOLD:#} {DIM}({file}){DIM:#}"));
+    if !options.is_quiet() || workload.verdict == Verdict::Incomplete {
+        gaps::of_workload(out, workload, options.width);
+    }
     for container in containers {
         heading(out, container, fail_on);
         classes(out, container);

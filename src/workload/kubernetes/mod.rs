@@ -10,6 +10,7 @@ mod reader;
 mod runtime;
 mod scheduling;
 
+use super::evidence::{Evidence, Scope, Search};
 use super::facts::{Container, Workload};
 use super::kinds::{Kind, Kinds};
 use super::text::Manifest;
@@ -17,6 +18,7 @@ use crate::document::{Node, Value};
 
 pub use objects::Objects;
 use pod::Template;
+pub(super) use pod::containers_of;
 pub use queue::QUEUE;
 use reader::Reader;
 pub use runtime::TRAIN_JOB;
@@ -26,9 +28,11 @@ pub(super) fn is_object(node: &Node) -> bool {
     node.text_of("apiVersion").is_some() && node.text_of("kind").is_some()
 }
 
-/// The objects of a document: those of a list one by one.
+/// The objects of a document: those of a list one by one. A kind whose name ends with `List` and whose items are no objects is not a list.
 pub(super) fn flatten<'d>(node: &'d Node, found: &mut Vec<&'d Node>) {
-    let is_list = node.text_of("kind").is_some_and(|it| it.ends_with("List"));
+    let kind = node.text_of("kind").unwrap_or_default();
+    let has_objects = || node.items_of("items").all(is_object);
+    let is_list = kind == "List" || kind.ends_with("List") && has_objects();
     match (&node.value, is_list && node.get("items").is_some()) {
         (Value::List(items), _) => items.iter().for_each(|it| flatten(it, found)),
         (_, true) => node.items_of("items").for_each(|it| flatten(it, found)),
@@ -36,7 +40,20 @@ pub(super) fn flatten<'d>(node: &'d Node, found: &mut Vec<&'d Node>) {
     }
 }
 
-/// The workload of an object; `None` if it starts no container.
+/// The API group and the kind of an object; `None` for anything else.
+pub(super) fn kind_of(node: &Node) -> Option<(&str, &str)> {
+    let (version, kind) = (node.text_of("apiVersion")?, node.text_of("kind")?);
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    Some((group, kind))
+}
+
+/// Whether a map is the specification of a Pod: its list `containers` has images.
+pub(super) fn is_pod(node: &Node) -> bool {
+    let has_image = |it: &Node| it.text_of("image").is_some();
+    node.items_of("containers").any(has_image)
+}
+
+/// The workload of an object; `None` if it starts no container, and nothing in it looks like one.
 pub(super) fn read(
     object: &Node,
     manifest: &Manifest,
@@ -64,20 +81,24 @@ pub(super) fn read(
             ..Container::default()
         });
     }
-    (!containers.is_empty()).then(|| Workload {
+    let not_understood = reader.not_understood(&containers);
+    let is_empty = containers.is_empty() && not_understood.is_empty();
+    (!is_empty).then(|| Workload {
         file: manifest.name().to_owned(),
         kind: kind.to_owned(),
         namespace: namespace.to_owned(),
         name: name.unwrap_or_default().to_owned(),
         containers,
+        not_understood,
     })
 }
 
 impl Reader<'_> {
     fn containers(&self) -> Vec<Container> {
-        let kind = self.object.text_of("kind").unwrap_or_default();
-        let group = self.object.text_of("apiVersion").unwrap_or_default();
-        let group = group.split_once('/').map_or("", |(group, _)| group);
+        let (group, kind) = kind_of(self.object).unwrap_or_default();
+        if self.kinds.is_inert(group, kind) {
+            return Vec::new();
+        }
         let mut containers = match self.kinds.find(group, kind) {
             Some(known) => self.of_kind(known),
             None => Vec::new(),
@@ -86,6 +107,18 @@ impl Reader<'_> {
             self.of_structure(self.object, "", &mut containers);
         }
         containers
+    }
+
+    /// What looks like an image or a GPU request, and belongs to none of the containers.
+    fn not_understood(&self, containers: &[Container]) -> Vec<Evidence> {
+        let (group, kind) = kind_of(self.object).unwrap_or_default();
+        let is_known = self.kinds.find(group, kind).is_some() && !containers.is_empty();
+        let scope = match self.kinds.is_inert(group, kind) {
+            true => Scope::Objects,
+            false if is_known => Scope::Images,
+            false => Scope::All,
+        };
+        Search::new(self.manifest, self.kinds, containers).run(self.object, scope)
     }
 
     /// The containers at the paths that the table names.
@@ -120,8 +153,7 @@ impl Reader<'_> {
 
     /// Any map whose list `containers` has an image is the specification of a Pod.
     fn of_structure(&self, node: &Node, group: &str, found: &mut Vec<Container>) {
-        let has_image = |it: &Node| it.text_of("image").is_some();
-        if node.items_of("containers").any(has_image) {
+        if is_pod(node) {
             let pod = self.template(node, group.to_owned());
             return found.extend(pod.containers());
         }

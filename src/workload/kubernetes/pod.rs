@@ -210,6 +210,11 @@ impl<'p> Template<'p> {
     }
 }
 
+/// The containers in the lists of a Pod's specification.
+pub(in crate::workload) fn containers_of(pod: &Node) -> impl Iterator<Item = &Node> {
+    LISTS.iter().flat_map(|(list, _)| pod.items_of(list))
+}
+
 /// A path without slashes at its end.
 pub(super) fn trimmed(path: &str) -> String {
     match path.trim_end_matches('/') {

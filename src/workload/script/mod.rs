@@ -4,15 +4,20 @@
 mod apptainer;
 mod container;
 mod docker;
+mod not_understood;
 mod options;
 mod slurm;
 
 use std::collections::BTreeMap;
 
 use super::facts::{Container, Workload};
+use super::kinds::Kinds;
 use super::text::Manifest;
 use crate::lint::{Script, commands};
 use options::Word;
+
+/// Programs that start the command after them without a change.
+const BEFORE: [&str; 6] = ["command", "env", "exec", "nohup", "sudo", "time"];
 
 /// Whether a text is a script: it begins with `#!`, and is for a shell.
 pub(super) fn is_script(text: &str) -> bool {
@@ -20,8 +25,8 @@ pub(super) fn is_script(text: &str) -> bool {
     first.starts_with("#!") && first.contains("sh")
 }
 
-/// The containers that a script starts, as one workload.
-pub(super) fn read(manifest: &Manifest) -> Option<Workload> {
+/// The containers that a script starts, as one workload; `None` if it starts none, and nothing in it looks like one.
+pub(super) fn read(manifest: &Manifest, kinds: &Kinds) -> Option<Workload> {
     let script = Script {
         text: manifest.text(),
         offset: 0,
@@ -31,6 +36,7 @@ pub(super) fn read(manifest: &Manifest) -> Option<Workload> {
     let mut values: BTreeMap<String, String> = BTreeMap::new();
     let job = slurm::Job::of(manifest);
     let mut containers: Vec<Container> = job.container(manifest).into_iter().collect();
+    let mut others: Vec<Vec<Word>> = Vec::new();
     for command in commands(&script) {
         let value = |raw: &_| script.value(raw, &|name| values.get(name).cloned());
         let words: Vec<Word> = command
@@ -50,23 +56,49 @@ pub(super) fn read(manifest: &Manifest) -> Option<Workload> {
             values.extend(assigned);
             continue;
         }
-        let words = &words[assigned.len()..];
-        let text = |at: usize| words.get(at).map(|word| word.text.as_str());
-        containers.extend(match (text(0).unwrap_or_default(), text(1)) {
-            ("docker" | "podman" | "nvidia-docker", Some("run")) => {
-                docker::container(&words[2..], manifest)
-            }
-            ("srun", _) => job.step(&words[1..], manifest),
-            ("apptainer" | "singularity", Some(verb @ ("exec" | "run"))) => {
-                apptainer::container(verb, &words[2..], manifest)
-            }
-            _ => None,
-        });
+        let started = start(program(&words), &job, manifest);
+        match started {
+            Some(container) => containers.push(container),
+            None => others.push(words),
+        }
     }
-    (!containers.is_empty()).then(|| Workload {
+    let not_understood = not_understood::evidence(&others, &containers, manifest, kinds);
+    let is_empty = containers.is_empty() && not_understood.is_empty();
+    (!is_empty).then(|| Workload {
         file: manifest.name().to_owned(),
         kind: "script".to_owned(),
         containers,
+        not_understood,
         ..Workload::default()
     })
+}
+
+/// The container that a command starts, if it is one of those that are read.
+fn start(words: &[Word], job: &slurm::Job, manifest: &Manifest) -> Option<Container> {
+    let text = |at: usize| words.get(at).map(|word| word.text.as_str());
+    let name = text(0).unwrap_or_default();
+    match (name.rsplit('/').next().unwrap_or(name), text(1)) {
+        ("docker" | "podman" | "nvidia-docker", Some("run")) => {
+            docker::container(&words[2..], manifest)
+        }
+        ("srun", _) => job.step(&words[1..], manifest),
+        ("apptainer" | "singularity", Some(verb @ ("exec" | "run"))) => {
+            apptainer::container(verb, &words[2..], manifest)
+        }
+        _ => None,
+    }
+}
+
+/// A command without what starts it unchanged: variables that are set for it, `sudo`, `exec`, `time`.
+fn program(words: &[Word]) -> &[Word] {
+    let is_option = |it: &Word| it.text.starts_with('-');
+    let is_assignment = |it: &Word| !is_option(it) && it.text.contains('=');
+    let is_before = |at: usize| {
+        BEFORE.contains(&words[at].text.as_str()) && !words.get(at + 1).is_some_and(is_option)
+    };
+    let mut at = 0;
+    while at < words.len() && (is_assignment(&words[at]) || is_before(at)) {
+        at += 1;
+    }
+    &words[at..]
 }

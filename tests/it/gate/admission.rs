@@ -228,6 +228,42 @@ fn what_cannot_change_what_runs_is_not_judged() {
     assert_eq!(server.validate(&update(&pod, &changed))["allowed"], false);
 }
 
+/// Whoever registers the webhook for other kinds: what is not understood is allowed and named, and its Pods are judged.
+#[test]
+fn an_owner_that_is_not_understood_is_named_and_its_pods_are_judged() {
+    let server = Server::new(ENFORCE);
+    let object = |spec: Value| json!({"apiVersion": "apps.nvidia.com/v1alpha1", "kind": "NIMService", "metadata": {"name": "llama"}, "spec": spec});
+    let pod_of = |more: Value| {
+        let mut spec = more;
+        spec["template"] =
+            json!({"spec": {"containers": [{"name": "c", "image": "127.0.0.1:1/team/image:1"}]}});
+        spec
+    };
+    for spec in [
+        json!({"image": {"repository": "127.0.0.1:1/team/image", "tag": "1"}, "resources": {"limits": {"nvidia.com/gpu": 1}}}),
+        json!({"gpus": 2}),
+        json!({"config": "image: 127.0.0.1:1/team/image:1"}),
+        pod_of(json!({"gpus": 2})),
+    ] {
+        let response = server.validate(&create(&object(spec)));
+        assert_eq!(response["allowed"], true, "{response}");
+        assert_eq!(response["auditAnnotations"]["passed"], "not-understood");
+        let warnings = warnings(&response);
+        assert!(warnings.contains("NIMService"), "{warnings}");
+    }
+    for (spec, why) in [
+        (json!({"replicas": 2, "gpu": 0}), "no-containers"),
+        (pod_of(json!({})), "no-gpu"),
+    ] {
+        let response = server.validate(&create(&object(spec)));
+        assert_eq!(response["auditAnnotations"]["passed"], why, "{response}");
+        assert_eq!(response["warnings"], Value::Null);
+    }
+    // The Pod that its controller creates.
+    let response = server.validate(&create(&pod("127.0.0.1:1/team/image:1")));
+    assert_eq!(response["allowed"], false, "{response}");
+}
+
 #[test]
 fn an_answer_comes_before_the_api_server_gives_up() {
     // A registry that never answers.

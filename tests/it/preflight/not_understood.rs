@@ -1,0 +1,552 @@
+//! Documents that hold an image or a GPU request in no container that is understood are named, and no others.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{IMAGE, Input, containers};
+use crate::program::repository;
+
+/// Invented kinds with an image or a GPU request, each in another form: what comes after `apiVersion`, `kind` and `metadata`, and what the
+/// gap names. `|` begins a new line.
+const INVENTED: &[(&str, &str)] = &[
+    // An image as one text.
+    ("spec: {image: nginx}", "image `nginx`"),
+    ("spec: {image: 'nginx:1.27'}", "image `nginx:1.27`"),
+    (
+        "spec: {image: nvcr.io/nvidia/pytorch:25.01-py3}",
+        "nvcr.io/nvidia/pytorch:25.01-py3",
+    ),
+    (
+        "spec: {image: localhost:5000/ml/train}",
+        "localhost:5000/ml/train",
+    ),
+    (
+        "spec: {image: 'registry.example/ml/train@sha256:0123456789012345678901234567890123456789012345678901234567890123'}",
+        "train@sha256:0123",
+    ),
+    ("image: vllm/vllm-openai:v0.9.0", "vllm/vllm-openai:v0.9.0"),
+    ("spec: {Image: vllm/vllm-openai}", "vllm/vllm-openai"),
+    ("spec: {containerImage: nginx}", "nginx"),
+    ("spec: {container_image: ml/train}", "ml/train"),
+    ("spec: {'container-image': ml/train}", "ml/train"),
+    ("spec: {dockerImage: ml/train}", "ml/train"),
+    ("spec: {baseImage: 'ubuntu:24.04'}", "ubuntu:24.04"),
+    (
+        "spec: {runtimeImage: quay.io/ml/runtime}",
+        "quay.io/ml/runtime",
+    ),
+    ("spec: {worker: {workerImage: ml/worker:3}}", "ml/worker:3"),
+    ("spec: {imageName: ml/train:2}", "ml/train:2"),
+    (
+        "spec: {imageURI: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/train:7}",
+        "amazonaws.com/train:7",
+    ),
+    (
+        "spec: {image_id: 'docker:nvcr.io/nvidia/cuda:12.8.0-base'}",
+        "nvcr.io/nvidia/cuda:12.8.0-base",
+    ),
+    ("spec: {source: 'docker://ml/train'}", "ml/train"),
+    (
+        "spec: {container: ghcr.io/ml/serve:1}",
+        "ghcr.io/ml/serve:1",
+    ),
+    (
+        "spec: {runtime: nvcr.io/nim/meta/llama:1.8}",
+        "nvcr.io/nim/meta/llama:1.8",
+    ),
+    (
+        "spec: {anything: {at: {all: [registry.example:5000/a/b:v1]}}}",
+        "registry.example:5000/a/b:v1",
+    ),
+    ("spec: {image: '$(params.image)'}", "$(params.image)"),
+    (
+        "spec: {image: '${schema.spec.image}'}",
+        "${schema.spec.image}",
+    ),
+    // Repository, registry, tag and digest apart.
+    (
+        "spec: {image: {repository: nvcr.io/nim/meta/llama, tag: '1.8'}}",
+        "nvcr.io/nim/meta/llama:1.8",
+    ),
+    ("spec: {image: {repository: ml/train}}", "ml/train"),
+    (
+        "spec: {image: {registry: nvcr.io, repository: nvidia/cuda, tag: 12.8.0}}",
+        "nvcr.io/nvidia/cuda:12.8.0",
+    ),
+    (
+        "spec: {image: {repository: ml/train, digest: 'sha256:0123456789012345678901234567890123456789012345678901234567890123'}}",
+        "ml/train@sha256:0123",
+    ),
+    ("spec: {image: {name: ml/train, tag: 5}}", "ml/train:5"),
+    ("spec: {image: {name: nginx}}", "nginx"),
+    (
+        "spec: {repository: nvcr.io/nvidia, image: driver, version: 570.86.15}",
+        "driver",
+    ),
+    ("spec: {repository: ml/train, tag: v1}", "ml/train:v1"),
+    (
+        "spec: {imageRepository: ml/train, imageTag: v1}",
+        "ml/train:v1",
+    ),
+    (
+        "spec: {registry: quay.io, name: ml/train, version: v2}",
+        "quay.io/ml/train:v2",
+    ),
+    (
+        "spec: {workers: [{image: {repository: ml/worker, tag: v1}}]}",
+        "ml/worker:v1",
+    ),
+    // Nested, and in lists.
+    (
+        "spec: {a: {b: {c: {d: {e: {f: {image: ml/deep}}}}}}}",
+        "ml/deep",
+    ),
+    ("spec: {steps: [{name: a, image: ml/step}]}", "ml/step"),
+    ("spec: {images: [ml/one, ml/two]}", "ml/two"),
+    ("spec: {images: [{name: ml/one, newTag: v2}]}", "ml/one:v2"),
+    ("spec: {containerImages: [nginx]}", "nginx"),
+    ("spec: [[{image: ml/list}]]", "ml/list"),
+    (
+        "spec: {services: {frontend: {extraPodSpec: {mainContainer: {image: ml/main}}}}}",
+        "ml/main",
+    ),
+    ("spec: {containers: {main: {image: ml/map}}}", "ml/map"),
+    ("spec: {container: {image: ml/single}}", "ml/single"),
+    (
+        "spec: {command: [docker, run, --gpus, all, 'registry.example/a:1']}",
+        "registry.example/a:1",
+    ),
+    (
+        "spec: {args: ['--image=registry.example/a/b:1']}",
+        "registry.example/a/b:1",
+    ),
+    (
+        "spec: {env: [{name: RELATED_IMAGE, value: registry.example/a/b:1}]}",
+        "registry.example/a/b:1",
+    ),
+    (
+        "spec: {properties: [{key: image, value: registry.example/a/b:1}]}",
+        "registry.example/a/b:1",
+    ),
+    // In a document that is a text, quoted or not.
+    ("spec: {config: 'image: ml/quoted'}", "ml/quoted"),
+    ("spec: {config: \"{image: ml/flow}\"}", "ml/flow"),
+    ("spec: {config: '{\"image\":\"ml/json\"}'}", "ml/json"),
+    (
+        "spec: {config: '[{\"image\":\"ml/json-list\"}]'}",
+        "ml/json-list",
+    ),
+    (
+        "spec:|  values: ||    image:|      repository: ml/values|      tag: v3",
+        "ml/values:v3",
+    ),
+    (
+        "spec:|  manifest: ||    apiVersion: v1|    kind: Pod|    spec: {containers: [{name: c, image: ml/pod}]}",
+        "ml/pod",
+    ),
+    (
+        "spec:|  manifest: ||    apiVersion: batch/v1|    kind: Job|    spec: {template: {spec: {containers: [{name: c, image: ml/job}]}}}",
+        "ml/job",
+    ),
+    (
+        "spec:|  outer: ||    inner: \"image: ml/twice\"",
+        "ml/twice",
+    ),
+    (
+        "spec:|  template: ||    {{- if .x }}|    image: ml/templated|    {{- end }}",
+        "ml/templated",
+    ),
+    (
+        "spec:|  script: ||    set -e|    docker run --rm registry.example/a/script:1 python train.py",
+        "registry.example/a/script:1",
+    ),
+    (
+        "spec:|  two: ||    a: 1|    ---|    image: ml/second",
+        "ml/second",
+    ),
+    ("data: {job.yaml: 'image: ml/data'}", "ml/data"),
+    // A GPU request as a resource.
+    (
+        "spec: {resources: {limits: {nvidia.com/gpu: 1}}}",
+        "nvidia.com/gpu: 1",
+    ),
+    (
+        "spec: {resources: {requests: {nvidia.com/gpu: '2'}}}",
+        "nvidia.com/gpu: 2",
+    ),
+    (
+        "spec: {resources: {limits: {nvidia.com/mig-1g.5gb: 1}}}",
+        "nvidia.com/mig-1g.5gb: 1",
+    ),
+    (
+        "spec: {resources: {limits: {nvidia.com/gpu.shared: 1}}}",
+        "nvidia.com/gpu.shared",
+    ),
+    (
+        "spec: {resources: {limits: {amd.com/gpu: 1}}}",
+        "amd.com/gpu: 1",
+    ),
+    (
+        "spec: {workers: [{resources: {limits: {gpu: '1'}}}]}",
+        "gpu: 1",
+    ),
+    (
+        "spec: {resources: [{name: nvidia.com/gpu, value: 1}]}",
+        "nvidia.com/gpu",
+    ),
+    ("spec: {resources: [{type: GPU, count: 4}]}", "type: GPU"),
+    (
+        "spec: {devices: [{capabilities: [gpu]}]}",
+        "capabilities: gpu",
+    ),
+    (
+        "spec: {resourceName: nvidia.com/gpu, quantity: 1}",
+        "nvidia.com/gpu",
+    ),
+    (
+        "spec: {requests: [{deviceClassName: gpu.nvidia.com}]}",
+        "gpu.nvidia.com",
+    ),
+    ("spec: {runtimeClassName: nvidia}", "nvidia"),
+    // As a field of its own.
+    ("spec: {gpu: 1}", "gpu: 1"),
+    ("spec: {gpu: true}", "gpu: true"),
+    ("spec: {gpus: 8}", "gpus: 8"),
+    ("spec: {gpus: all}", "gpus: all"),
+    ("spec: {gpu: {count: 2}}", "GPU request `gpu`"),
+    ("spec: {gpu: {type: h100, count: 2}}", "GPU request `gpu`"),
+    ("spec: {gpu: {enabled: true}}", "GPU request `gpu`"),
+    ("spec: {gpus: [{model: L4}]}", "GPU request `gpus`"),
+    ("spec: {gpuCount: 4}", "gpuCount: 4"),
+    ("spec: {numGpus: 4}", "numGpus: 4"),
+    ("spec: {num_gpus: 4}", "num_gpus: 4"),
+    ("spec: {'gpus-per-node': 4}", "gpus-per-node: 4"),
+    ("spec: {gpuPerReplica: 0.5}", "gpuPerReplica: 0.5"),
+    ("spec: {gpuType: A100}", "gpuType: A100"),
+    ("spec: {gpuMemory: 40Gi}", "gpuMemory: 40Gi"),
+    ("spec: {accelerator: nvidia-l4}", "accelerator: nvidia-l4"),
+    ("spec: {accelerators: 'H100:8'}", "accelerators: H100:8"),
+    (
+        "spec: {accelerators: {H100: 8}}",
+        "GPU request `accelerators`",
+    ),
+    (
+        "spec: {accelerators: [{type: h100, count: 8}]}",
+        "GPU request `accelerators`",
+    ),
+    ("spec: {acceleratorCount: 2}", "acceleratorCount: 2"),
+    (
+        "spec: {accelerator: NVIDIA H100 80GB}",
+        "accelerator: NVIDIA H100 80GB",
+    ),
+    ("spec: {args: ['--num-gpus=2']}", "--num-gpus=2"),
+    ("spec: {config: 'gpus: 2'}", "gpus: 2"),
+    // As annotations and node selectors.
+    (
+        "template: {annotations: {example.com/gpu-count: '2'}}",
+        "example.com/gpu-count: 2",
+    ),
+    (
+        "template: {annotations: {example.com/image: ml/annotated}}",
+        "ml/annotated",
+    ),
+    (
+        "spec: {nodeSelector: {nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}}",
+        "nvidia.com/gpu.product",
+    ),
+    (
+        "spec: {nodeSelector: {nvidia.com/gpu.present: 'true'}}",
+        "nvidia.com/gpu.present",
+    ),
+    (
+        "spec: {nodeSelector: {cloud.google.com/gke-accelerator: nvidia-l4}}",
+        "gke-accelerator",
+    ),
+    (
+        "spec: {nodeSelector: {karpenter.k8s.aws/instance-gpu-name: h100}}",
+        "instance-gpu-name",
+    ),
+    (
+        "spec: {affinity: {terms: [{matchExpressions: [{key: nvidia.com/gpu.product, operator: In, values: [x]}]}]}}",
+        "nvidia.com/gpu.product",
+    ),
+];
+
+/// The document of one of these, with a name of its own.
+fn invented(at: usize, rest: &str) -> String {
+    let rest = rest
+        .replace("||", "\u{1}")
+        .replace('|', "\n")
+        .replace('\u{1}', "|\n");
+    format!("apiVersion: invented.example/v1\nkind: Invented{at}\nmetadata: {{name: x}}\n{rest}\n")
+}
+
+/// The messages of the gaps of each workload, by its kind.
+fn gaps(report: &Value) -> Vec<(String, String)> {
+    let workloads = report["workloads"].as_array().unwrap().iter();
+    let gaps = workloads.flat_map(|it| {
+        let gaps = it["gaps"].as_array().unwrap().iter();
+        gaps.map(move |gap| {
+            assert_eq!(gap["code"], "workload-not-understood");
+            assert_eq!(gap["path"], it["file"]);
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            (text(&it["kind"]), text(&gap["message"]))
+        })
+    });
+    gaps.collect()
+}
+
+#[test]
+fn a_hundred_invented_kinds_are_named() {
+    assert!(INVENTED.len() >= 100, "{}", INVENTED.len());
+    let documents = INVENTED.iter().enumerate();
+    let documents: Vec<String> = documents
+        .map(|(at, (rest, _))| invented(at, rest))
+        .collect();
+    let input = Input::new(&documents.join("---\n"));
+    let (code, report) = input.json(&[]);
+    assert_eq!((code, containers(&report).len()), (0, 0), "{report}");
+    let gaps = gaps(&report);
+    let wrong = INVENTED
+        .iter()
+        .enumerate()
+        .filter_map(|(at, (rest, words))| {
+            let kind = format!("Invented{at}");
+            let mut own = gaps.iter().filter(|(it, _)| *it == kind);
+            let message = own.next().map_or("", |(_, message)| message);
+            let is_right = message.contains(words) && own.next().is_none();
+            (!is_right).then(|| format!("{kind}: {rest}: {words}: {message:?}"))
+        });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn one_of_them_alone_is_shown_and_incomplete_if_strict() {
+    for (at, (rest, _)) in [INVENTED[0], INVENTED[23], INVENTED[60]].iter().enumerate() {
+        let input = Input::new(&invented(at, rest));
+        let (code, text, error) = input.run(&["deploy.yaml"]);
+        assert_eq!((code, error.as_str()), (0, ""), "{rest}");
+        assert!(
+            text.starts_with(&format!("Invented{at} x (deploy.yaml)")),
+            "{text}"
+        );
+        assert!(
+            text.contains("NOT JUDGED[workload-not-understood]"),
+            "{text}"
+        );
+        assert!(text.contains("line 4"), "{text}");
+        let (code, text, _) = input.run(&["--strict", "-q", "deploy.yaml"]);
+        assert_eq!(code, 3, "{rest}");
+        assert!(text.contains("workload-not-understood"), "{text}");
+    }
+}
+
+/// Ordinary documents that start nothing, or whose containers are all understood.
+const ORDINARY: &str = include_str!("../../../testdata/preflight/ordinary.yaml");
+
+#[test]
+fn ordinary_documents_are_silent_even_if_strict() {
+    let input = Input::new(ORDINARY);
+    let (code, report) = input.json(&["--strict"]);
+    assert_eq!(gaps(&report), [], "{report}");
+    assert_eq!((code, containers(&report).len()), (0, 1), "{report}");
+    // The manifests of this repository.
+    for file in ["deployment.yaml", "images.yaml"] {
+        let text = fs::read_to_string(repository("testdata/preflight").join(file)).unwrap();
+        let (_, _, error) = Input::new(&text).run(&["deploy.yaml"]);
+        assert!(!error.contains("not-understood"), "{error}");
+    }
+}
+
+#[test]
+fn known_projects_that_the_table_cannot_describe_are_named() {
+    let nim = "apiVersion: apps.nvidia.com/v1alpha1\nkind: NIMService\nmetadata: {name: llama, namespace: nim}\nspec:\n  image: {repository: nvcr.io/nim/meta/llama-3.1-8b-instruct, tag: 1.8.4, pullPolicy: IfNotPresent, pullSecrets: [ngc-secret]}\n  authSecret: ngc-api-secret\n  storage: {nimCache: {name: llama, profile: ''}}\n  replicas: 1\n  resources: {limits: {nvidia.com/gpu: 1}}\n  expose: {service: {type: ClusterIP, port: 8000}}\n";
+    let dynamo = "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: vllm-agg}\nspec:\n  services:\n    Frontend:\n      componentType: frontend\n      replicas: 1\n      extraPodSpec: {mainContainer: {image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.5.0}}\n    Worker:\n      envFromSecret: hf-token-secret\n      resources: {limits: {gpu: '1'}}\n      extraPodSpec: {mainContainer: {image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.5.0, command: [python3, -m, dynamo.vllm]}}\n";
+    for (text, words) in [
+        (
+            nim,
+            [
+                "image `nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8.4` in line 5",
+                "GPU request `nvidia.com/gpu: 1` in line 9",
+            ],
+        ),
+        (
+            dynamo,
+            [
+                "image `nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.5.0` in line 9",
+                "GPU request `gpu: 1` in line 12",
+            ],
+        ),
+    ] {
+        let input = Input::new(text);
+        let (code, report) = input.json(&[]);
+        let gaps = gaps(&report);
+        assert_eq!((code, gaps.len()), (0, 1), "{report}");
+        let message = &gaps[0].1;
+        assert!(words.iter().all(|it| message.contains(it)), "{message}");
+        assert_eq!(input.json(&["--strict"]).0, 3);
+    }
+}
+
+#[test]
+fn what_is_beside_understood_containers_is_named() {
+    let pod = "{containers: [{name: c, image: 'IMAGE', env: [{name: RELATED_IMAGE, value: 'registry.example/a/b:1'}], args: ['--image=registry.example/a/c:1']}]}";
+    let object = |api: &str, kind: &str, spec: &str| {
+        format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n")
+    };
+    let template = format!("{{template: {{spec: {pod}}}}}");
+    let argo = "\n  templates:\n    - {name: train, container: {image: 'IMAGE'}}\n    - name: create\n      resource:\n        action: create\n        manifest: |\n          apiVersion: kubeflow.org/v1\n          kind: PyTorchJob\n          spec: {pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: m, image: ml/inner}]}}}}}\n";
+    for (text, expected) in [
+        // What a program is told is its own business, and so is a copy of the same object.
+        (object("apps/v1", "Deployment", &template), None),
+        (
+            object("apps/v1", "Deployment", &template).replace(
+                "{name: x}",
+                "{name: x, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{\"apiVersion\": \"apps/v1\", \"kind\": \"Deployment\", \"spec\": {\"template\": {\"spec\": {\"containers\": [{\"image\": \"ml/before\"}]}}}}'}}",
+            ),
+            None,
+        ),
+        // A Pod of an unknown kind is understood; what is beside it is not.
+        (object("invented.example/v1", "Invented", &template), None),
+        (
+            object(
+                "invented.example/v1",
+                "Invented",
+                &format!("{{template: {{spec: {pod}}}, sidecarImage: 'ml/sidecar:1'}}"),
+            ),
+            Some("ml/sidecar:1"),
+        ),
+        (
+            object(
+                "invented.example/v1",
+                "Invented",
+                &format!("{{template: {{spec: {pod}}}, gpus: 2}}"),
+            ),
+            Some("gpus: 2"),
+        ),
+        (
+            object(
+                "invented.example/v1",
+                "Invented",
+                &format!("{{template: {{spec: {pod}}}, gpus: 2}}")
+                    .replace("name: c,", "name: c, resources: {limits: {nvidia.com/gpu: 2}},"),
+            ),
+            None,
+        ),
+        (
+            object("argoproj.io/v1alpha1", "Workflow", argo),
+            Some("ml/inner"),
+        ),
+    ] {
+        let (_, report) = Input::new(&text).json(&[]);
+        assert_eq!(containers(&report)[0]["image"], IMAGE, "{report}");
+        let gaps = gaps(&report);
+        match expected {
+            Some(words) => assert!(gaps[0].1.contains(words), "{gaps:?}"),
+            None => assert_eq!(gaps, [], "{text}"),
+        }
+    }
+}
+
+#[test]
+fn scripts_and_compose_files_name_what_is_not_followed() {
+    let script = |rest: &str| format!("#!/bin/bash\n{rest}\n");
+    let known = "docker run --rm --gpus all IMAGE python -V";
+    let image = "registry.example/a/b:1";
+    for (text, expected) in [
+        (script(known), None),
+        (script(&format!("sudo {known}")), None),
+        (script(&format!("exec /usr/bin/{known}")), None),
+        (script(&format!("X=1 time {known}")), None),
+        (script(&format!("sudo -E {known}")), Some("docker run")),
+        (script(&format!("ssh host '{known}'")), Some("docker run")),
+        (script(&format!("out=$({known})")), Some("docker run")),
+        (script(&format!("nerdctl run --gpus all {image}")), Some("nerdctl run")),
+        (script("apptainer exec --nv train.sif python train.py"), Some("apptainer exec --nv train.sif")),
+        (script("singularity shell --nv /images/train.sif"), Some("singularity shell")),
+        (script("enroot start --rw train python"), Some("enroot start")),
+        (script(&format!("kubectl run x --image={image}")), Some("kubectl run")),
+        (script(&format!("submit --container {image}")), Some(image)),
+        (script("#SBATCH --gres=gpu:8\nsrun python train.py"), Some("--gres=gpu:8")),
+        (script("#PBS -l select=1:ngpus=4\npython train.py"), Some("ngpus=4")),
+        (script("#BSUB -gpu num=4\npython train.py"), Some("-gpu num=4")),
+        // What only names an image, or says something.
+        (script(&format!("docker pull {image}")), None),
+        (script(&format!("sudo docker push {image}")), None),
+        (script(&format!("docker build -t {image} .\ncosign sign {image}")), None),
+        (script(&format!("echo docker run {image}")), None),
+        (script("docker exec train nvidia-smi\ndocker logs train\ndocker compose up -d"), None),
+        (script("#SBATCH --job-name=gpu-test --partition=gpu\nsrun hostname"), None),
+        (script("cd /srv\npip install torch==2.8.0\ncurl https://registry.example/v2/"), None),
+        ("services: {a: {image: 'IMAGE', environment: {NUM_GPUS: 2}, ports: ['8080:80']}}\n".to_owned(), None),
+        ("services: {a: {image: 'IMAGE', gpus: all}}\n".to_owned(), None),
+        ("services: {a: {image: 'IMAGE', devices: ['nvidia.com/gpu=all']}}\n".to_owned(), Some("nvidia.com/gpu=all")),
+        (
+            "services: {a: {image: 'IMAGE', deploy: {resources: {reservations: {generic_resources: [{discrete_resource_spec: {kind: gpu, value: 1}}]}}}}}\n".to_owned(),
+            Some("kind: gpu"),
+        ),
+    ] {
+        let (_, report) = Input::new(&text).json(&[]);
+        let gaps = gaps(&report);
+        match expected {
+            Some(words) => assert!(gaps.iter().any(|it| it.1.contains(words)), "{text}: {gaps:?}"),
+            None => assert_eq!(gaps, [], "{text}"),
+        }
+    }
+}
+
+/// Files in formats that are not read are errors, not silence.
+#[test]
+fn files_of_no_known_format_are_errors() {
+    for text in [
+        "jobs: {build: {runs-on: ubuntu-latest, container: {image: 'ml/ci:1'}}}\n",
+        "train:\n  image: ml/ci:1\n  script: [python train.py]\n",
+        "resources: {accelerators: 'H100:8', image_id: 'docker:ml/sky'}\nrun: python train.py\n",
+        "{\"image\": \"ml/devcontainer\", \"runArgs\": [\"--gpus\", \"all\"]}\n",
+        "image: {repository: ml/values, tag: v1}\nresources: {limits: {nvidia.com/gpu: 1}}\n",
+        "#!/usr/bin/env python3\nimport docker\ndocker.from_env().containers.run('ml/py')\n",
+        "FROM ml/base\nRUN true\n",
+    ] {
+        let (code, _, error) = Input::new(text).run(&["deploy.yaml"]);
+        assert_eq!(code, 2, "{text}: {error}");
+        assert!(error.contains("deploy.yaml"), "{error}");
+    }
+}
+
+#[test]
+fn a_gap_is_in_every_format_and_can_be_acknowledged() {
+    let input = Input::new(&invented(7, "spec: {image: ml/train, gpu: 1}"));
+    for format in ["github", "gitlab", "junit", "sarif", "markdown", "html"] {
+        let (code, text, _) = input.run(&["-f", format, "deploy.yaml"]);
+        assert_eq!(code, 0, "{format}");
+        assert!(
+            text.contains("workload-not-understood") && text.contains("Invented7"),
+            "{format}: {text}"
+        );
+    }
+    let ignore = "ignore: [{gap: workload-not-understood, path: deploy.yaml, reason: its Pods are judged}]\n";
+    input.write("config.yaml", ignore);
+    let (code, report) = input.json(&["--strict", "--config", "config.yaml"]);
+    assert_eq!((code, gaps(&report)), (0, vec![]), "{report}");
+    assert_eq!(report["findings"], Value::Null, "{report}");
+}
+
+/// Aliases in a text cannot make it larger than the file, and texts in texts end.
+#[test]
+fn texts_in_texts_are_bounded() {
+    let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..9 {
+        let inner = vec![format!("*a{}", level - 1); 10].join(", ");
+        bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+    }
+    bomb.push_str("image: ml/after\n");
+    let bomb = bomb.replace('\n', "\n    ");
+    let spec: String = (0..500)
+        .map(|at| format!("  t{at}: |\n    {bomb}\n"))
+        .collect();
+    let (code, report) = Input::new(&invented(8, &format!("spec:\n{spec}"))).json(&[]);
+    assert_eq!((code, gaps(&report).len()), (0, 1));
+    assert!(gaps(&report)[0].1.contains("ml/after"), "{report}");
+}
