@@ -86,10 +86,18 @@ pub fn of_object(
     if let Some(metadata) = node.at_mut(&["metadata"]) {
         metadata.set("namespace", Node::of_json(&namespace.into()));
     }
-    let mut workload = kubernetes::read(&node, &manifest, objects, kinds)?;
-    let is_read = (1..=MAX_CONTAINERS).contains(&workload.containers.len());
-    workload.not_understood.clear();
-    is_read.then(|| workload.in_cluster(namespace))
+    let mut workload = kubernetes::understood(&node, &manifest, objects, kinds);
+    if let more @ 1.. = workload.containers.len().saturating_sub(MAX_CONTAINERS) {
+        // Nobody looks at them, so they must not pass: a container without an image does not.
+        workload.containers.truncate(MAX_CONTAINERS);
+        workload.containers.push(Container {
+            name: format!("{more} more"),
+            has_unknown_claim: true,
+            ..Container::default()
+        });
+    }
+    let is_empty = workload.containers.is_empty();
+    (!is_empty).then(|| workload.in_cluster(namespace))
 }
 
 /// Whether something in an object that a cluster is asked to store looks like an image or a GPU request, and belongs to no container that
@@ -174,5 +182,33 @@ fn workloads_of(
             "render it first: `helm template … | imgcheck preflight -`",
         )),
         None => Ok(workloads),
+    }
+}
+
+#[cfg(all(test, feature = "gate"))]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn containers_beyond_the_limit_do_not_pass() {
+        let kinds = crate::knowledge::table("workloads").unwrap();
+        let read = |count: usize| {
+            let containers: Vec<_> = (0..count)
+                .map(|at| json!({"name": format!("c{at}"), "image": "a/b:1"}))
+                .collect();
+            let pod =
+                json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": containers}});
+            of_object(&pod, "ml", &Objects::default(), &kinds).unwrap()
+        };
+        let limit = read(MAX_CONTAINERS).containers;
+        assert_eq!(limit.len(), MAX_CONTAINERS);
+        assert!(limit.iter().all(|it| it.image == "a/b:1"));
+        let more = read(MAX_CONTAINERS + 3).containers;
+        assert_eq!(more.len(), MAX_CONTAINERS + 1);
+        let last = more.last().unwrap();
+        assert_eq!((last.name.as_str(), last.image.as_str()), ("3 more", ""));
+        assert!(last.has_unknown_claim);
     }
 }

@@ -165,6 +165,7 @@ pub fn lint(text: &str) -> FileReport {
         verdict: Verdict::Fail,
         ignored: Vec::new(),
         findings: vec![finding(text, Some(location))],
+        gaps: Vec::new(),
     }
 }
 /// A reference and what it promises.

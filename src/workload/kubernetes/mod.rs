@@ -60,6 +60,19 @@ pub(super) fn read(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Option<Workload> {
+    let mut workload = understood(object, manifest, objects, kinds);
+    workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
+    let is_empty = workload.containers.is_empty() && workload.not_understood.is_empty();
+    (!is_empty).then_some(workload)
+}
+
+/// The containers of an object.
+pub(super) fn understood(
+    object: &Node,
+    manifest: &Manifest,
+    objects: &Objects,
+    kinds: &Kinds,
+) -> Workload {
     let kind = object.text_of("kind").unwrap_or_default();
     let metadata = |key: &str| object.at(["metadata", key]).and_then(Node::text);
     let namespace = metadata("namespace").unwrap_or_default();
@@ -81,16 +94,31 @@ pub(super) fn read(
             ..Container::default()
         });
     }
-    let not_understood = reader.not_understood(&containers);
-    let is_empty = containers.is_empty() && not_understood.is_empty();
-    (!is_empty).then(|| Workload {
+    Workload {
         file: manifest.name().to_owned(),
         kind: kind.to_owned(),
         namespace: namespace.to_owned(),
         name: name.unwrap_or_default().to_owned(),
         containers,
-        not_understood,
-    })
+        not_understood: Vec::new(),
+    }
+}
+
+/// What looks like an image or a GPU request, and belongs to none of the containers.
+fn not_understood(
+    object: &Node,
+    containers: &[Container],
+    manifest: &Manifest,
+    kinds: &Kinds,
+) -> Vec<Evidence> {
+    let (group, kind) = kind_of(object).unwrap_or_default();
+    let is_known = kinds.find(group, kind).is_some() && !containers.is_empty();
+    let scope = match kinds.is_inert(group, kind) {
+        true => Scope::Objects,
+        false if is_known => Scope::Images,
+        false => Scope::All,
+    };
+    Search::new(manifest, kinds, containers).run(object, scope)
 }
 
 impl Reader<'_> {
@@ -107,18 +135,6 @@ impl Reader<'_> {
             self.of_structure(self.object, "", &mut containers);
         }
         containers
-    }
-
-    /// What looks like an image or a GPU request, and belongs to none of the containers.
-    fn not_understood(&self, containers: &[Container]) -> Vec<Evidence> {
-        let (group, kind) = kind_of(self.object).unwrap_or_default();
-        let is_known = self.kinds.find(group, kind).is_some() && !containers.is_empty();
-        let scope = match self.kinds.is_inert(group, kind) {
-            true => Scope::Objects,
-            false if is_known => Scope::Images,
-            false => Scope::All,
-        };
-        Search::new(self.manifest, self.kinds, containers).run(self.object, scope)
     }
 
     /// The containers at the paths that the table names.

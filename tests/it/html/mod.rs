@@ -154,6 +154,7 @@ fn hostile() -> (ImageReport, FileReport, UnreadImage) {
                 expires: None,
             },
         }],
+        gaps: image.gaps.clone(),
     };
     let error = UnreadImage {
         image: evil.to_owned(),
