@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::evidence::{Evidence, EvidenceKind, Scope, Search};
-use super::facts::{Container, GpuRequest, Mount, RuntimeClass, Unknown, Variable, Workload};
+use super::evidence::{Scope, Search};
+use super::facts::{
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, RuntimeClass, Unknown, Variable, Workload,
+};
 use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
 use super::text::Manifest;

@@ -1,10 +1,12 @@
 //! What looks like an image or a GPU request, and belongs to no container that was understood. Nothing of it is judged, and all of it is
 //! named.
 
-use super::facts::Container;
+use std::collections::HashSet;
+
+use super::facts::{Container, Evidence, EvidenceKind};
 use super::hints::Hints;
 use super::kinds::Kinds;
-use super::kubernetes;
+use super::shape;
 use super::text::Manifest;
 use crate::document::{self, Node, Value};
 use crate::finding::Location;
@@ -13,28 +15,6 @@ use crate::finding::Location;
 const MAX_EVIDENCE: usize = 100;
 /// How deep texts are read that hold documents.
 const MAX_DEPTH: usize = 3;
-
-/// A text that looks like an image or a GPU request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
-    /// What it looks like.
-    pub kind: EvidenceKind,
-    /// The image as far as it is known, the resource, or the command.
-    pub text: String,
-    /// Where it is.
-    pub location: Location,
-}
-
-/// What something looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EvidenceKind {
-    /// A container image.
-    Image,
-    /// A request for GPUs.
-    Gpu,
-    /// A command that starts a container.
-    Command,
-}
 
 /// How much of an object is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +31,10 @@ pub(super) enum Scope {
 pub(super) struct Search<'s> {
     pub manifest: &'s Manifest<'s>,
     pub kinds: &'s Kinds,
-    /// The containers that were understood.
-    pub containers: &'s [Container],
+    /// The images of the containers that were understood.
+    images: HashSet<&'s str>,
+    /// Whether one of these requests GPUs.
+    has_gpu: bool,
     pub found: Vec<Evidence>,
 }
 
@@ -72,7 +54,8 @@ impl<'s> Search<'s> {
         Search {
             manifest,
             kinds,
-            containers,
+            images: containers.iter().map(|it| it.image.as_str()).collect(),
+            has_gpu: containers.iter().any(|it| it.gpu.is_some()),
             found: Vec::new(),
         }
     }
@@ -86,7 +69,7 @@ impl<'s> Search<'s> {
             depth: 0,
         };
         self.node(node, at);
-        if scope == Scope::All && self.containers.iter().any(|it| it.gpu.is_some()) {
+        if scope == Scope::All && self.has_gpu {
             self.found.retain(|it| it.kind != EvidenceKind::Gpu);
         }
         self.found
@@ -99,8 +82,7 @@ impl<'s> Search<'s> {
     /// Adds what is not there yet, and not an image of a container.
     pub fn add(&mut self, kind: EvidenceKind, text: &str, location: Location) {
         let is_known = |it: &Evidence| it.kind == kind && it.text == text;
-        let mut images = self.containers.iter().map(|it| it.image.as_str());
-        let is_judged = kind == EvidenceKind::Image && images.any(|it| it == text);
+        let is_judged = kind == EvidenceKind::Image && self.images.contains(text);
         if is_judged || self.found.iter().any(is_known) || self.found.len() >= MAX_EVIDENCE {
             return;
         }
@@ -127,8 +109,8 @@ impl<'s> Search<'s> {
 
     fn map(&mut self, node: &Node, entries: &[(Node, Node)], at: At) {
         // The specification of a Pod: what is in it was read, if its images were.
-        if at.holder.is_none() && kubernetes::is_pod(node) {
-            for container in kubernetes::containers_of(node) {
+        if at.holder.is_none() && shape::is_pod(node) {
+            for container in shape::containers_of(node) {
                 if let Some(image) = container
                     .get("image")
                     .filter(|_| at.scope != Scope::Objects)
@@ -231,11 +213,11 @@ impl<'s> Search<'s> {
         let mut found = Vec::new();
         documents
             .iter()
-            .for_each(|it| kubernetes::flatten(it, &mut found));
+            .for_each(|it| shape::flatten(it, &mut found));
         let is_structure = |it: &&Node| !matches!(it.value, Value::Text(_) | Value::Null);
         if found.iter().any(is_structure) {
             for document in found {
-                let scope = match kubernetes::kind_of(document) {
+                let scope = match shape::kind_of(document) {
                     Some((group, kind)) if self.kinds.is_inert(group, kind) => Scope::Objects,
                     Some(_) => Scope::All,
                     None => at.scope,

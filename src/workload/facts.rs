@@ -5,7 +5,6 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::evidence::Evidence;
 use super::placement::Placement;
 use crate::finding::Location;
 use crate::launch::Overlay;
@@ -140,6 +139,28 @@ pub struct GpuRequest {
     pub count: Option<u64>,
     /// Where they are requested.
     pub location: Location,
+}
+
+/// A text that looks like an image or a GPU request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// What it looks like.
+    pub kind: EvidenceKind,
+    /// The image as far as it is known, the resource, or the command.
+    pub text: String,
+    /// Where it is.
+    pub location: Location,
+}
+
+/// What something looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceKind {
+    /// A container image.
+    Image,
+    /// A request for GPUs.
+    Gpu,
+    /// A command that starts a container.
+    Command,
 }
 
 /// The runtime class of a Pod.

@@ -11,6 +11,7 @@ mod kinds;
 mod kubernetes;
 mod placement;
 mod script;
+mod shape;
 mod text;
 
 use crate::document::{self, Node};
@@ -18,8 +19,10 @@ use crate::error::{Error, Result};
 use crate::lexical;
 use crate::lint::compose::services;
 
-pub use evidence::{Evidence, EvidenceKind};
-pub use facts::{Container, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable, Workload};
+pub use facts::{
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable,
+    Workload,
+};
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::Kinds;
 pub use kubernetes::{Objects, QUEUE, TRAIN_JOB};
@@ -52,7 +55,7 @@ pub fn read(
                 let mut flat = Vec::new();
                 documents
                     .iter()
-                    .for_each(|it| kubernetes::flatten(it, &mut flat));
+                    .for_each(|it| shape::flatten(it, &mut flat));
                 flat.iter().for_each(|it| objects.add(it, kinds));
                 parsed.push((manifest, documents));
             }
@@ -79,7 +82,7 @@ pub fn of_object(
 ) -> Option<Workload> {
     let manifest = Manifest::new("", "").ok()?;
     let mut node = Node::of_json(object);
-    if !kubernetes::is_object(&node) {
+    if !shape::is_object(&node) {
         return None;
     }
     // Its metadata may not have it yet.
@@ -107,7 +110,7 @@ pub fn has_more(object: &serde_json::Value, objects: &Objects, kinds: &Kinds) ->
     let node = Node::of_json(object);
     let read = |manifest: Manifest| kubernetes::read(&node, &manifest, objects, kinds);
     let workload = Manifest::new("", "").ok().and_then(read);
-    kubernetes::is_object(&node) && workload.is_some_and(|it| !it.not_understood.is_empty())
+    shape::is_object(&node) && workload.is_some_and(|it| !it.not_understood.is_empty())
 }
 
 fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {
@@ -149,7 +152,7 @@ fn workloads_of(
     let mut flat = Vec::new();
     documents
         .iter()
-        .for_each(|it| kubernetes::flatten(it, &mut flat));
+        .for_each(|it| shape::flatten(it, &mut flat));
     let mut workloads = Vec::new();
     if script::is_script(manifest.text()) {
         workloads.extend(script::read(manifest, kinds));
@@ -159,7 +162,7 @@ fn workloads_of(
             workloads.push(compose::read(document, services, manifest, kinds));
             continue;
         }
-        if kubernetes::is_object(document) {
+        if shape::is_object(document) {
             workloads.extend(kubernetes::read(document, manifest, objects, kinds));
             continue;
         }

@@ -1,10 +1,13 @@
 //! The gap of a workload in which something looks like an image or a GPU request, and belongs to no container.
 
+use crate::excerpt::shortened;
 use crate::gap::{Gap, GapCode};
 use crate::workload::{Evidence, EvidenceKind, Workload};
 
 /// How much the message names.
 const SHOWN: usize = 4;
+/// The longest text in it, in characters: a digest is one.
+const LONGEST: usize = 160;
 
 /// The gap; `None` if everything was understood.
 pub(super) fn gap(workload: &Workload) -> Option<Gap> {
@@ -33,6 +36,7 @@ fn named(evidence: &Evidence) -> String {
         EvidenceKind::Gpu => "GPU request",
         EvidenceKind::Command => "command",
     };
-    let (text, line) = (&evidence.text, evidence.location.line);
+    let text = shortened(&evidence.text, LONGEST);
+    let line = evidence.location.line;
     format!("the {kind} `{text}` in line {line}")
 }

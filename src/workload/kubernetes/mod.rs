@@ -10,48 +10,18 @@ mod reader;
 mod runtime;
 mod scheduling;
 
-use super::evidence::{Evidence, Scope, Search};
-use super::facts::{Container, Workload};
+use super::evidence::{Scope, Search};
+use super::facts::{Container, Evidence, Workload};
 use super::kinds::{Kind, Kinds};
+use super::shape::{is_pod, kind_of};
 use super::text::Manifest;
-use crate::document::{Node, Value};
+use crate::document::Node;
 
 pub use objects::Objects;
 use pod::Template;
-pub(super) use pod::containers_of;
 pub use queue::QUEUE;
 use reader::Reader;
 pub use runtime::TRAIN_JOB;
-
-/// An object: a map with `apiVersion` and `kind`.
-pub(super) fn is_object(node: &Node) -> bool {
-    node.text_of("apiVersion").is_some() && node.text_of("kind").is_some()
-}
-
-/// The objects of a document: those of a list one by one. A kind whose name ends with `List` and whose items are no objects is not a list.
-pub(super) fn flatten<'d>(node: &'d Node, found: &mut Vec<&'d Node>) {
-    let kind = node.text_of("kind").unwrap_or_default();
-    let has_objects = || node.items_of("items").all(is_object);
-    let is_list = kind == "List" || kind.ends_with("List") && has_objects();
-    match (&node.value, is_list && node.get("items").is_some()) {
-        (Value::List(items), _) => items.iter().for_each(|it| flatten(it, found)),
-        (_, true) => node.items_of("items").for_each(|it| flatten(it, found)),
-        _ => found.push(node),
-    }
-}
-
-/// The API group and the kind of an object; `None` for anything else.
-pub(super) fn kind_of(node: &Node) -> Option<(&str, &str)> {
-    let (version, kind) = (node.text_of("apiVersion")?, node.text_of("kind")?);
-    let group = version.split_once('/').map_or("", |(group, _)| group);
-    Some((group, kind))
-}
-
-/// Whether a map is the specification of a Pod: its list `containers` has images.
-pub(super) fn is_pod(node: &Node) -> bool {
-    let has_image = |it: &Node| it.text_of("image").is_some();
-    node.items_of("containers").any(has_image)
-}
 
 /// The workload of an object; `None` if it starts no container, and nothing in it looks like one.
 pub(super) fn read(

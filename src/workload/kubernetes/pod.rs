@@ -10,14 +10,8 @@ use crate::document::Node;
 use crate::launch::Overlay;
 use crate::workload::facts::{Container, GpuRequest, Mount, Role, RuntimeClass};
 use crate::workload::placement::Placement;
+use crate::workload::shape::LISTS;
 
-/// The lists of containers in the specification of a Pod.
-const LISTS: [(&str, Role); 4] = [
-    ("initContainers", Role::Init),
-    ("containers", Role::Main),
-    ("sidecars", Role::Sidecar),
-    ("ephemeralContainers", Role::Ephemeral),
-];
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The specification of a Pod, and what its containers share.
@@ -208,11 +202,6 @@ impl<'p> Template<'p> {
                 Some((used, reader.objects.gpu_claim(reader.namespace, template)))
             })
     }
-}
-
-/// The containers in the lists of a Pod's specification.
-pub(in crate::workload) fn containers_of(pod: &Node) -> impl Iterator<Item = &Node> {
-    LISTS.iter().flat_map(|(list, _)| pod.items_of(list))
 }
 
 /// A path without slashes at its end.

@@ -6,6 +6,7 @@ mod container;
 mod docker;
 mod not_understood;
 mod options;
+mod program;
 mod slurm;
 
 use std::collections::BTreeMap;
@@ -15,9 +16,7 @@ use super::kinds::Kinds;
 use super::text::Manifest;
 use crate::lint::{Script, commands};
 use options::Word;
-
-/// Programs that start the command after them without a change.
-const BEFORE: [&str; 6] = ["command", "env", "exec", "nohup", "sudo", "time"];
+use program::program;
 
 /// Whether a text is a script: it begins with `#!`, and is for a shell.
 pub(super) fn is_script(text: &str) -> bool {
@@ -47,17 +46,15 @@ pub(super) fn read(manifest: &Manifest, kinds: &Kinds) -> Option<Workload> {
                 span: word.span.clone(),
             })
             .collect();
-        let assigned = words.iter().map_while(|word| word.text.split_once('='));
-        let assigned: Vec<(String, String)> = assigned
-            .filter(|(name, _)| !name.starts_with('-'))
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        if assigned.len() == words.len() {
+        if let Some(assigned) = program::assignments(&words) {
             values.extend(assigned);
+            let runs = |it: &Word| it.text.contains("$(") || it.text.contains('`');
+            if words.iter().any(runs) {
+                others.push(words);
+            }
             continue;
         }
-        let started = start(program(&words), &job, manifest);
-        match started {
+        match start(program(&words), &job, manifest) {
             Some(container) => containers.push(container),
             None => others.push(words),
         }
@@ -87,18 +84,4 @@ fn start(words: &[Word], job: &slurm::Job, manifest: &Manifest) -> Option<Contai
         }
         _ => None,
     }
-}
-
-/// A command without what starts it unchanged: variables that are set for it, `sudo`, `exec`, `time`.
-fn program(words: &[Word]) -> &[Word] {
-    let is_option = |it: &Word| it.text.starts_with('-');
-    let is_assignment = |it: &Word| !is_option(it) && it.text.contains('=');
-    let is_before = |at: usize| {
-        BEFORE.contains(&words[at].text.as_str()) && !words.get(at + 1).is_some_and(is_option)
-    };
-    let mut at = 0;
-    while at < words.len() && (is_assignment(&words[at]) || is_before(at)) {
-        at += 1;
-    }
-    &words[at..]
 }

@@ -1,8 +1,9 @@
 //! Commands and lines for a batch system that look as if they start a container or request GPUs, and are not followed.
 
 use super::options::Word;
-use crate::workload::evidence::{Evidence, EvidenceKind, Search};
-use crate::workload::facts::Container;
+use super::program::BEFORE;
+use crate::workload::evidence::Search;
+use crate::workload::facts::{Container, Evidence, EvidenceKind};
 use crate::workload::hints::ScriptHints;
 use crate::workload::kinds::Kinds;
 use crate::workload::text::Manifest;
@@ -57,7 +58,7 @@ fn command(words: &[Word], search: &mut Search) {
 
 /// Whether a command only names an image. What starts it unchanged does not count.
 fn is_silent(hints: &ScriptHints, line: &str) -> bool {
-    let before = |word: &str| super::BEFORE.contains(&word) || word.starts_with('-');
+    let before = |word: &str| BEFORE.contains(&word) || word.starts_with('-');
     let mut rest = line;
     while let Some((_, after)) = rest.split_once(' ').filter(|(word, _)| before(word)) {
         rest = after;

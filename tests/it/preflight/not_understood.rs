@@ -199,7 +199,15 @@ fn scripts_and_compose_files_name_what_is_not_followed() {
         (script("#SBATCH --gres=gpu:8\nsrun python train.py"), Some("--gres=gpu:8")),
         (script("#PBS -l select=1:ngpus=4\npython train.py"), Some("ngpus=4")),
         (script("#BSUB -gpu num=4\npython train.py"), Some("-gpu num=4")),
+        (
+            script("cat <<EOF | kubectl apply -f -\nimage: registry.example/a/b:1\nEOF"),
+            Some(image),
+        ),
         // What only names an image, or says something.
+        (
+            script("export NAME=registry.example/ml/pytorch:2.8.0-cuda12.8\ndocker run $NAME python -V"),
+            None,
+        ),
         (script(&format!("docker pull {image}")), None),
         (script(&format!("sudo docker push {image}")), None),
         (script(&format!("docker build -t {image} .\ncosign sign {image}")), None),
