@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::facts::{Container, Evidence, EvidenceKind};
-use super::hints::Hints;
+use super::hints::{AROUND, Hints};
 use super::kinds::Kinds;
 use super::shape;
 use super::text::Manifest;
@@ -198,7 +198,8 @@ impl<'s> Search<'s> {
         let text = text.trim();
         let is_document =
             text.starts_with(['{', '[']) || text.contains(": ") || text.contains(":\n");
-        if at.depth >= MAX_DEPTH || !(is_document || text.contains(char::is_whitespace)) {
+        let is_long = is_document || text.contains(char::is_whitespace);
+        if at.depth >= MAX_DEPTH || !is_long || !self.hints().may_hold(text) {
             return;
         }
         let at = At {
@@ -242,7 +243,7 @@ impl<'s> Search<'s> {
             self.gpu(node, value, At { key, ..at });
         }
         for word in line.split_whitespace() {
-            let word = word.trim_matches(['"', '\'', '`', '(', ')', ',', ';']);
+            let word = word.trim_matches(AROUND);
             if let Some(image) = hints.certain_image(word) {
                 self.add_at(EvidenceKind::Image, &image, node, at);
             } else if word.starts_with("--") {

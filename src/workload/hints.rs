@@ -6,6 +6,8 @@ use crate::document::Node;
 use crate::glob::glob;
 use crate::reference::name::Name;
 
+/// What is around a word in a shell or in a document.
+pub(super) const AROUND: [char; 11] = ['"', '\'', '`', '(', ')', '[', ']', '{', '}', ',', ';'];
 /// The longest text that may be an image, in bytes.
 const LONGEST: usize = 512;
 /// What a schema says instead of a value.
@@ -14,6 +16,7 @@ const SCHEMA_TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "objec
 /// Names of keys, and what their values look like. Patterns are compared with [`normalized`] keys.
 #[derive(Debug, Deserialize)]
 pub struct Hints {
+    words: Vec<String>,
     image_keys: Vec<String>,
     image_name_keys: Vec<String>,
     image_repositories: Vec<String>,
@@ -49,6 +52,13 @@ impl Hints {
     pub fn is_descriptive(&self, key: &str) -> bool {
         self.descriptive.iter().any(|it| it == key)
             || self.ignored_annotations.iter().any(|it| it == key)
+    }
+
+    /// Whether a text that may be a document is worth reading.
+    pub fn may_hold(&self, text: &str) -> bool {
+        let lower = text.to_ascii_lowercase();
+        let mut words = self.words.iter();
+        text.contains('/') || words.any(|it| lower.contains(it.as_str()))
     }
 
     /// Whether the value of a key is an image.
@@ -212,7 +222,13 @@ fn is_schema(kind: &Node) -> bool {
 
 fn matches(patterns: &[String], key: &str) -> bool {
     let key = normalized(key);
-    patterns.iter().any(|pattern| glob(&key, pattern))
+    patterns
+        .iter()
+        .any(|pattern| match pattern.strip_prefix('*') {
+            // Most patterns are a suffix, and most keys have none of them.
+            Some(suffix) if !suffix.contains('*') => key.ends_with(suffix),
+            _ => glob(&key, pattern),
+        })
 }
 
 /// A key in lower case, without what is before a slash and without `-`, `_`, `.` and spaces.

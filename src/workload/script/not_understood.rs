@@ -4,7 +4,7 @@ use super::options::Word;
 use super::program::BEFORE;
 use crate::workload::evidence::Search;
 use crate::workload::facts::{Container, Evidence, EvidenceKind};
-use crate::workload::hints::ScriptHints;
+use crate::workload::hints::{AROUND, ScriptHints};
 use crate::workload::kinds::Kinds;
 use crate::workload::text::Manifest;
 
@@ -44,7 +44,7 @@ fn command(words: &[Word], search: &mut Search) {
     for word in words {
         let place = manifest.range(word.span.clone());
         for text in word.text.split_whitespace() {
-            let text = text.trim_matches(['"', '\'', '`', '(', ')', ',', ';']);
+            let text = text.trim_matches(AROUND);
             if let Some(image) = kinds.hints.certain_image(text) {
                 search.add(EvidenceKind::Image, &image, place.clone());
             }

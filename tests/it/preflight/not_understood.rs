@@ -200,7 +200,7 @@ fn scripts_and_compose_files_name_what_is_not_followed() {
         (script("#PBS -l select=1:ngpus=4\npython train.py"), Some("ngpus=4")),
         (script("#BSUB -gpu num=4\npython train.py"), Some("-gpu num=4")),
         (
-            script("cat <<EOF | kubectl apply -f -\nimage: registry.example/a/b:1\nEOF"),
+            script("cat <<EOF | kubectl apply -f -\nspec: {containers: [{image: registry.example/a/b:1}]}\nEOF"),
             Some(image),
         ),
         // What only names an image, or says something.
