@@ -117,6 +117,53 @@ fn known_projects_that_the_table_cannot_describe_are_named() {
     }
 }
 
+/// What is rendered elsewhere, with an image that nobody has judged.
+#[test]
+fn overlays_and_releases_that_choose_images_are_named() {
+    let object = |api: &str, kind: &str, rest: &str| {
+        format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: x}}\n{rest}\n")
+    };
+    for (text, words) in [
+        (
+            object(
+                "kustomize.config.k8s.io/v1beta1",
+                "Kustomization",
+                "images: [{name: ml/train, newName: registry.example/ml/train, newTag: v2}]",
+            ),
+            "registry.example/ml/train:v2",
+        ),
+        (
+            object(
+                "argoproj.io/v1alpha1",
+                "Application",
+                "spec: {source: {helm: {values: \"image: {repository: ml/serve, tag: v3}\"}}}",
+            ),
+            "ml/serve:v3",
+        ),
+        (
+            object(
+                "helm.toolkit.fluxcd.io/v2",
+                "HelmRelease",
+                "spec: {values: {image: {registry: 'https://quay.io/', repository: ml/serve, tag: v4}}}",
+            ),
+            "quay.io/ml/serve:v4",
+        ),
+        (
+            object(
+                "v1",
+                "ConfigMap",
+                "data: {job.yaml: '{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {containers: [{image: ml/job}]}}}}'}",
+            ),
+            "ml/job",
+        ),
+    ] {
+        let (code, report) = Input::new(&text).json(&[]);
+        let gaps = gaps(&report);
+        assert_eq!((code, gaps.len()), (0, 1), "{text}");
+        assert!(gaps[0].1.contains(words), "{gaps:?}");
+    }
+}
+
 #[test]
 fn what_is_beside_understood_containers_is_named() {
     let pod = "{containers: [{name: c, image: 'IMAGE', env: [{name: RELATED_IMAGE, value: 'registry.example/a/b:1'}], args: ['--image=registry.example/a/c:1']}]}";
