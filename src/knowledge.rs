@@ -77,6 +77,7 @@ pub fn catalogue() -> Result<Catalogue> {
         container_toolkit()?,
         table("requirements")?,
         table("python-startup")?,
+        table("python-options")?,
     ))
 }
 

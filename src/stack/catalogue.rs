@@ -9,6 +9,7 @@ use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
 use super::evidence::first_numbers;
 use super::pattern::matches_pattern;
+use super::python_settings::PythonSettings;
 use super::requirements::RequirementNames;
 use super::startup_knowledge::StartupKnowledge;
 
@@ -28,6 +29,8 @@ pub struct Catalogue {
     pub(super) requirements: RequirementNames,
     #[serde(skip)]
     pub(super) startup: StartupKnowledge,
+    #[serde(skip)]
+    pub(super) settings: PythonSettings,
 }
 
 /// How to recognize the files of a component, and where its version comes from.
@@ -84,11 +87,13 @@ impl Catalogue {
         toolkit: ToolkitKnowledge,
         requirements: RequirementNames,
         startup: StartupKnowledge,
+        settings: PythonSettings,
     ) -> Self {
         Catalogue {
             toolkit,
             requirements,
             startup,
+            settings,
             ..self
         }
     }
