@@ -102,6 +102,8 @@ pub(super) struct PackageIndex<'s> {
     packages: HashMap<&'s str, BTreeMap<&'s str, Option<&'s str>>>,
     /// `torch.version.cuda` of the PyTorch in each directory of a search path.
     cuda: HashMap<&'s str, &'s str>,
+    /// The module of each package.
+    modules: HashMap<&'s str, &'s str>,
 }
 
 impl<'s> PackageIndex<'s> {
@@ -124,6 +126,10 @@ impl<'s> PackageIndex<'s> {
         let mut index = PackageIndex {
             packages: HashMap::new(),
             cuda: HashMap::new(),
+            modules: knowledge
+                .packages()
+                .filter_map(|plan| Some((plan.package.as_str(), plan.directory.split('/').next()?)))
+                .collect(),
         };
         for site in stack.environments.iter().flat_map(|it| &it.sites) {
             if index.packages.contains_key(site.as_str()) {
@@ -172,8 +178,14 @@ impl<'s> PackageIndex<'s> {
         let cuda = cuda.find_map(|site| self.cuda.get(site.as_str()).copied());
         let torch = first.get("torch").and_then(|(_, version)| *version);
         let torch = torch.unwrap_or_default();
+        let is_shadowed = |package: &str| {
+            let mut shadowed = environment.shadowed.iter();
+            shadowed.any(|it| self.modules.get(package) == Some(&it.module.as_str()))
+        };
         for (package, (site, version)) in first {
-            let Some(version) = version else { continue };
+            let Some(version) = version.filter(|_| !is_shadowed(package)) else {
+                continue;
+            };
             let installed = InstalledPackage {
                 version: version.to_owned(),
                 site: site.to_owned(),

@@ -20,7 +20,8 @@ use crate::process::LoaderFacts;
 use crate::reference::name::Name;
 use crate::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
-    ImportableDistributions, OverwrittenFiles, Stack, UnmetRequirement,
+    ImportableDistributions, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,
+    UnmetRequirement,
 };
 use crate::targets::TargetFacts;
 use crate::version;
@@ -102,6 +103,10 @@ pub struct PythonFacts {
     pub overwritten_files: Vec<OverwrittenFiles>,
     /// Virtual environments whose interpreter is a link to a file that the image does not have.
     pub broken_environments: Vec<BrokenEnvironment>,
+    /// Installed packages that Python does not import, because a module of the same name comes first on its search path.
+    pub shadowed_packages: Vec<ShadowedPackage>,
+    /// Options and variables with which an interpreter refuses to start.
+    pub start_refusals: Vec<StartRefusal>,
 }
 
 /// What the files of an image say of its stack.
@@ -125,6 +130,8 @@ impl From<Stack> for StackFacts {
             unmet_requirements: stack.unmet_requirements,
             overwritten_files: stack.overwritten_files,
             broken_environments: stack.broken_environments,
+            shadowed_packages: stack.shadowed_packages,
+            start_refusals: stack.start_refusals,
         };
         StackFacts {
             components: stack.components.into(),
@@ -144,6 +151,8 @@ impl PythonFacts {
         });
         let mut overwritten = self.overwritten_files.iter();
         let mut broken = self.broken_environments.iter();
+        let mut shadowed = self.shadowed_packages.iter();
+        let mut refusals = self.start_refusals.iter();
         unmet
             .or_else(|| {
                 overwritten
@@ -151,6 +160,8 @@ impl PythonFacts {
                     .layer
             })
             .or_else(|| broken.find(|it| it.interpreter == path)?.layer)
+            .or_else(|| shadowed.find(|it| it.executed == path)?.layer)
+            .or_else(|| refusals.find(|it| it.interpreter == path)?.layer)
     }
 }
 

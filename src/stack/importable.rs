@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 use super::python::{Environment, Labels};
+use super::shadowed_packages::ShadowedPackage;
 use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// How many comparisons of the limit `requirements` a distribution of an environment counts as: it is kept in memory.
@@ -53,6 +54,10 @@ pub fn all(
         {
             done += COST;
             limits.check(Limit::Requirements, done)?;
+            let is_shadowed = |it: &ShadowedPackage| it.hides(copy);
+            if environment.shadowed.iter().any(is_shadowed) {
+                continue;
+            }
             // Of several copies, Python takes the first on its search path.
             let version = importable.entry(copy.name.clone());
             version.or_insert_with(|| copy.version.clone());

@@ -11,6 +11,7 @@ use super::interpreter::{environment, real_directory};
 use super::inventory::Inventory;
 use super::library_search::{FoundIn, LibrarySearch, program_system};
 use super::python::Environment;
+use super::shadowed_packages::ShadowedPackage;
 use super::sites::Sites;
 use super::torch::TorchCopy;
 use super::{Component, Evidence, EvidenceKind};
@@ -81,6 +82,10 @@ pub(super) fn mark<'c>(
     let elf: HashSet<&str> = elf.map(|file| file.path.as_str()).collect();
     let mut best: BTreeMap<String, (Rank, usize)> = BTreeMap::new();
     for (index, component) in components.iter().enumerate() {
+        let is_shadowed = |it: &ShadowedPackage| it.has(&component.path);
+        if environment.is_some_and(|it| it.shadowed.iter().any(is_shadowed)) {
+            continue;
+        }
         let is_stub = component.details.get("kind").is_some_and(|it| it == "stub");
         let rank = match component.name.as_str() {
             "torch" if torch.is_some_and(|it| it.directory == component.path) => Rank::default(),
@@ -154,6 +159,10 @@ struct TorchSelection<'c, 'i, 'r> {
 impl<'c, 'i, 'r> TorchSelection<'c, 'i, 'r> {
     /// The copy that an environment imports: `torch` in its search path, which may be a link.
     fn of(&self, environment: &Environment) -> Option<&'c TorchCopy<'i, 'r>> {
+        let mut shadowed = environment.shadowed.iter();
+        if shadowed.any(|it| it.module == "torch") {
+            return None;
+        }
         environment.sites.iter().find_map(|site| {
             let directory = format!("{site}/torch");
             let path = self.inventory.root.resolve(&directory).map(Node::path);

@@ -13,12 +13,15 @@ mod inventory;
 mod libraries;
 mod library_search;
 mod loaded;
+mod modules;
 mod packages;
 mod pattern;
 mod python;
 mod python_options;
+mod python_settings;
 mod python_startup;
 pub mod requirements;
+mod shadowed_packages;
 pub mod sites;
 mod startup_knowledge;
 mod system;
@@ -26,6 +29,7 @@ mod toolkit;
 mod torch;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
 use oci_spec::image::ImageConfiguration;
 use serde::Serialize;
@@ -45,10 +49,14 @@ pub use importable::ImportableDistributions;
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels};
+pub use python_settings::PythonSettings;
+pub use python_startup::StartRefusal;
 pub use requirements::UnmetRequirement;
+pub use shadowed_packages::{ShadowedPackage, ShadowingPlace};
 pub use startup_knowledge::StartupKnowledge;
 
 use inventory::Inventory;
+use shadowed_packages::Installed;
 
 /// The stack of one image.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -76,6 +84,12 @@ pub struct Stack {
     /// Virtual environments whose interpreter is missing.
     #[serde(skip)]
     pub broken_environments: Vec<BrokenEnvironment>,
+    /// Packages that Python does not import, because a module of their name comes first. Each is named for the first environment.
+    #[serde(skip)]
+    pub shadowed_packages: Vec<ShadowedPackage>,
+    /// Options and variables with which Python refuses to start.
+    #[serde(skip)]
+    pub start_refusals: Vec<StartRefusal>,
     /// The native modules of all Python distributions.
     #[serde(skip)]
     pub native_modules: Vec<NativeModule>,
@@ -106,11 +120,21 @@ pub fn read(
         &mut environments,
         &inventory,
         launch,
-        &catalogue.startup,
+        catalogue,
         &bounds.limits,
     )
     .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;
     let copies_of_torch = torch::copies(&inventory, &packages);
+    let directories = copies_of_torch.iter().map(|copy| copy.directory.as_str());
+    let installed = Installed::of(&distributions, directories, &catalogue.startup);
+    let user = &launch.user.credentials;
+    shadowed_packages::find(
+        &mut environments,
+        &inventory,
+        user,
+        &catalogue.startup,
+        &installed,
+    );
     let headers = toolkit::headers(&inventory);
 
     let mut components = libraries::components(&inventory, &packages, catalogue);
@@ -163,6 +187,11 @@ pub fn read(
         .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let overwritten_files = records.overwritten(&distributions);
     let native_modules = records.native_modules(&distributions);
+    let shadowed_packages = distinct(environments.iter().flat_map(|it| &it.shadowed), |it| {
+        (&it.executed, &it.module)
+    });
+    let start_refusals = environments.iter().flat_map(|it| it.refusals.clone());
+    let start_refusals = start_refusals.collect();
     let container_toolkit = ContainerToolkit::of_image(
         &inventory,
         &environments,
@@ -179,6 +208,8 @@ pub fn read(
         unmet_requirements,
         overwritten_files,
         broken_environments: broken_environments::find(&inventory),
+        shadowed_packages,
+        start_refusals,
         native_modules,
         container_toolkit,
     })
@@ -223,6 +254,15 @@ impl Stack {
             (&a.name, rank(a), &a.path).cmp(&(&b.name, rank(b), &b.path))
         });
     }
+}
+
+/// The first of all with the same key.
+fn distinct<'s, T: Clone + 's, K: Hash + Eq>(
+    all: impl Iterator<Item = &'s T>,
+    key: impl Fn(&'s T) -> K,
+) -> Vec<T> {
+    let mut seen = HashSet::new();
+    all.filter(|it| seen.insert(key(it))).cloned().collect()
 }
 
 /// Components that always come from their own files: their packages have different version numbers, or do not contain them.

@@ -11,11 +11,13 @@ use crate::image::Node;
 use super::evidence::{first_numbers, is_version};
 use super::inventory::{ElfFile, Inventory};
 use super::packages::{OWNERS, Package, Packages};
+use super::python_startup::StartRefusal;
+use super::shadowed_packages::ShadowedPackage;
 use super::{Component, Evidence, EvidenceKind};
 use crate::lexical::{directory_of, name_of};
 
 /// A Python environment: an installation, a virtual environment or a conda environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// The directory that contains `bin`.
     pub prefix: String,
@@ -25,6 +27,18 @@ pub struct Environment {
     pub release: String,
     /// The directories that packages are imported from, in the order of `sys.path`, without the standard library.
     pub sites: Vec<String>,
+    /// How many of `sites` the command adds: the directory of the script, or the working directory.
+    pub of_command: usize,
+    /// How many of `sites` come before the standard library: those of the command and of PYTHONPATH.
+    pub before_standard: usize,
+    /// The directories of the standard library.
+    pub standard_library: Vec<String>,
+    /// Packages that a module which comes first hides.
+    pub shadowed: Vec<ShadowedPackage>,
+    /// The settings with which the interpreter refuses to start.
+    pub refusals: Vec<StartRefusal>,
+    /// The image starts this Python for certain, and nothing that is not modeled changes its search path.
+    pub is_certain: bool,
     /// What may change the search path and is not modeled.
     pub gaps: Vec<Gap>,
     /// The image starts this Python by its name.
@@ -132,15 +146,14 @@ fn environment(inventory: &Inventory, node: Node) -> Option<Environment> {
         interpreter,
         release,
         sites,
-        gaps: Vec::new(),
-        is_started: false,
         is_virtual,
+        ..Environment::default()
     })
 }
 
 /// The prefix of the installation that a virtual environment was made from: what is above `home` in its `pyvenv.cfg`, since its Python
 /// may be a copy (CPython, Modules/getpath.py).
-fn base_prefix(inventory: &Inventory, marker: &str, interpreter: &str) -> String {
+pub(super) fn base_prefix(inventory: &Inventory, marker: &str, interpreter: &str) -> String {
     let home = values_of(marker, "home").next();
     let home = home.and_then(|home| inventory.root.resolve(home).ok());
     let directory = home.map(Node::path);

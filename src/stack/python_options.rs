@@ -100,12 +100,12 @@ impl Options {
 
     /// The values of a setting of `-X`; `None` for one without a value.
     pub fn values_of<'o>(&'o self, setting: &'o str) -> impl Iterator<Item = Option<&'o str>> {
-        self.settings.iter().filter_map(move |text| {
-            match text.split_once('=') {
+        self.settings
+            .iter()
+            .filter_map(move |text| match text.split_once('=') {
                 Some((name, value)) => (name == setting).then_some(Some(value)),
                 None => (text == setting).then_some(None),
-            }
-        })
+            })
     }
 }
 
@@ -133,9 +133,17 @@ mod tests {
         assert_eq!(development.script.as_deref(), Some("app.py"));
         assert_eq!(development.warnings, ["ignore"]);
         assert_eq!(development.settings, ["dev"]);
-        assert_eq!(script("python3.11 -X importtime app/").as_deref(), Some("app/"));
+        assert_eq!(
+            script("python3.11 -X importtime app/").as_deref(),
+            Some("app/")
+        );
         assert_eq!(script("python -- -s.py").as_deref(), Some("-s.py"));
-        for without in ["python -m app -I", "python - -I", "python -mapp -I", "python -c -I -I"] {
+        for without in [
+            "python -m app -I",
+            "python - -I",
+            "python -mapp -I",
+            "python -c -I -I",
+        ] {
             let options = of(without).unwrap();
             assert_eq!(options.script, None, "{without}");
             assert!(!options.safe_path, "{without}");
@@ -151,7 +159,11 @@ mod tests {
     #[test]
     fn an_option_without_its_argument() {
         for (command, letter) in [("python -c", 'c'), ("python -um", 'm'), ("python -X", 'X')] {
-            assert_eq!(of(command).unwrap().lacks_argument, Some(letter), "{command}");
+            assert_eq!(
+                of(command).unwrap().lacks_argument,
+                Some(letter),
+                "{command}"
+            );
         }
         assert_eq!(of("python -c pass").unwrap().lacks_argument, None);
     }

@@ -86,7 +86,7 @@ impl PythonSettings {
         is_module: impl Fn(&str) -> bool,
     ) -> Vec<Refusal> {
         let mut found = self.unknown_options(release, options);
-        if found.is_empty() && self.prints.has_any(options) {
+        if found.is_empty() && self.prints_only(options) {
             return found;
         }
         for row in self.settings.iter().filter(|row| row.is_of(release)) {
@@ -109,11 +109,21 @@ impl PythonSettings {
         found
     }
 
+    /// Whether a command prints a help or a version, and starts nothing.
+    pub(super) fn prints_only(&self, options: &Options) -> bool {
+        self.prints.has_any(options)
+    }
+
     fn unknown_options(&self, release: &str, options: &Options) -> Vec<Refusal> {
-        let known = || self.options.iter().filter(|it| is_since(&it.since, release));
+        let known = || {
+            self.options
+                .iter()
+                .filter(|it| is_since(&it.since, release))
+        };
         let letters = options.letters.iter();
         let letters = letters.filter(|it| !known().any(|row| row.letters.contains(**it)));
-        let letters = letters.map(|letter| (format!("-{letter}"), format!("Unknown option: -{letter}")));
+        let letters =
+            letters.map(|letter| (format!("-{letter}"), format!("Unknown option: -{letter}")));
         let words = options.words.iter();
         let words = words.filter(|it| !known().any(|row| row.words.contains(it)));
         let words = words.map(|word| {
@@ -140,7 +150,10 @@ impl PythonSettings {
     fn is_encoding(&self, value: &str, is_module: impl Fn(&str) -> bool) -> bool {
         let name = value.split(':').next().unwrap_or_default();
         let words = name.split(|c: char| !c.is_alphanumeric());
-        let words: Vec<String> = words.filter(|it| !it.is_empty()).map(str::to_lowercase).collect();
+        let words: Vec<String> = words
+            .filter(|it| !it.is_empty())
+            .map(str::to_lowercase)
+            .collect();
         let name = words.join("_");
         name.is_empty() || self.encodings.names.contains(&name) || is_module(&name)
     }
@@ -161,7 +174,10 @@ impl Setting {
     ) -> Option<String> {
         if let Some(name) = &self.variable {
             let value = variable(name);
-            let is_read = self.ignored_with.as_deref().is_none_or(|it| !is_given(it, options));
+            let is_read = self
+                .ignored_with
+                .as_deref()
+                .is_none_or(|it| !is_given(it, options));
             let is_refused = !value.is_empty() && is_read && !is_valid(value);
             return is_refused.then(|| format!("{name}={}", excerpt::shortened(value, SHOWN)));
         }
@@ -202,7 +218,9 @@ fn is_since(since: &Option<String>, release: &str) -> bool {
 fn is_given(option: &str, options: &Options) -> bool {
     match option.strip_prefix("X ") {
         Some(name) => options.values_of(name).next().is_some(),
-        None => option.chars().all(|letter| options.letters.contains(&letter)),
+        None => option
+            .chars()
+            .all(|letter| options.letters.contains(&letter)),
     }
 }
 
@@ -225,7 +243,10 @@ mod tests {
     /// What `env VARIABLE=VALUE python3.RELEASE OPTIONS` refuses.
     fn refused(release: &str, variable: &str, command: &str) -> Vec<String> {
         let settings = crate::knowledge::catalogue().unwrap().settings;
-        let words: Vec<String> = format!("python3 {command}").split(' ').map(str::to_owned).collect();
+        let words: Vec<String> = format!("python3 {command}")
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
         let options = Options::of(&words).unwrap();
         let (name, value) = variable.split_once('=').unwrap_or_default();
         let value = |asked: &str| if asked == name { value } else { "" };
@@ -260,7 +281,11 @@ mod tests {
             "PYTHONTRACEMALLOC=65536",
         ] {
             for release in ["3.11", "3.14"] {
-                assert_eq!(refused(release, variable, "-c pass"), [variable], "{release}");
+                assert_eq!(
+                    refused(release, variable, "-c pass"),
+                    [variable],
+                    "{release}"
+                );
             }
         }
         for variable in [
@@ -286,7 +311,11 @@ mod tests {
             "PYTHON_TLBC=x",
         ] {
             for release in ["3.11", "3.14"] {
-                assert_eq!(refused(release, variable, "-c pass"), [""; 0], "{release} {variable}");
+                assert_eq!(
+                    refused(release, variable, "-c pass"),
+                    [""; 0],
+                    "{release} {variable}"
+                );
             }
         }
     }

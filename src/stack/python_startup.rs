@@ -3,16 +3,22 @@
 //! Source: CPython's `Modules/getpath.py`, `Python/pathconfig.c` (`_PyPathConfig_ComputeSysPath0`), `Lib/site.py`, and "Command line
 //! and environment" of its documentation.
 
+mod code;
+mod compiled;
+mod refusals;
 mod search_path;
 
+pub use refusals::StartRefusal;
+
+use super::catalogue::Catalogue;
 use super::interpreter;
-use super::inventory::Inventory;
-use super::python::{self, Environment};
+use super::inventory::{Inventory, is_interpreter_name};
+use super::python::{self, Environment, Labels};
 use super::python_options::Options;
-use super::startup_knowledge::{StartupKnowledge, StartupLine};
+use super::startup_knowledge::StartupKnowledge;
 use crate::image::{Credentials, Node};
 use crate::launch::Launch;
-use crate::lexical::directory_of;
+use crate::lexical::{directory_of, name_of};
 use crate::limits::{Limit, LimitExceeded, Limits};
 use search_path::SearchPath;
 
@@ -29,19 +35,26 @@ pub(super) fn complete(
     environments: &mut [Environment],
     inventory: &Inventory,
     launch: &Launch,
-    knowledge: &StartupKnowledge,
+    catalogue: &Catalogue,
     limits: &Limits,
 ) -> Result<(), LimitExceeded> {
     let main = interpreter::environment(launch, inventory, environments).cloned();
     let options = Options::of(&launch.arguments);
-    for environment in environments {
-        let own = options
-            .as_ref()
-            .filter(|_| main.as_ref() == Some(environment));
+    let is_python = |name: &String| is_interpreter_name(name_of(name));
+    let is_certain = launch.arguments.first().is_some_and(is_python)
+        && launch.program.is_some()
+        && launch.gaps.is_empty();
+    let labels: Vec<String> = {
+        let labels = Labels::of(environments);
+        environments.iter().map(|it| labels.label(it)).collect()
+    };
+    for (environment, label) in environments.iter_mut().zip(labels) {
+        let is_main = main.as_ref() == Some(environment);
+        let own = options.as_ref().filter(|_| is_main);
         let startup = Startup {
             inventory,
             launch,
-            knowledge,
+            knowledge: &catalogue.startup,
             user: &launch.user.credentials,
             options: own.cloned().unwrap_or_default(),
             starts: own.is_some(),
@@ -51,6 +64,22 @@ pub(super) fn complete(
         limits.check(Limit::PythonDirectories, path.directories.len() as u64)?;
         environment.is_started =
             own.is_some_and(|options| is_program(options, launch, inventory, &environment.prefix));
+        // If the command starts no Python, what its variables mean for one is said once.
+        if own.is_some() || options.is_none() && (is_main || main.is_none()) {
+            let refusals = startup.refusals(&path, environment, &catalogue.settings);
+            environment.refusals = refusals
+                .into_iter()
+                .map(|it| StartRefusal {
+                    environment: label.clone(),
+                    certain: it.certain && own.is_some() && is_certain,
+                    ..it
+                })
+                .collect();
+        }
+        environment.is_certain = own.is_some() && is_certain && path.gaps.is_empty();
+        environment.of_command = path.of_command;
+        environment.before_standard = path.before_standard;
+        environment.standard_library = path.standard_library;
         environment.sites = path.directories;
         environment.gaps = path.gaps;
     }
@@ -111,7 +140,7 @@ impl<'r> Startup<'_, 'r> {
                 .and_then(|it| self.resolve(&it))
                 .map(|it| path.push(it));
         }
-        let of_command = path.directories.len();
+        path.of_command = path.directories.len();
         let python_path = self.variable("PYTHONPATH");
         if !python_path.is_empty() {
             for directory in python_path.split(':') {
@@ -120,7 +149,9 @@ impl<'r> Startup<'_, 'r> {
                 }
             }
         }
-        path.named = path.directories[of_command..].to_vec();
+        path.named = path.directories[path.of_command..].to_vec();
+        path.before_standard = path.directories.len();
+        path.standard_library = self.standard_library(environment);
         if !self.variable("PYTHONPLATLIBDIR").is_empty() {
             let message = "PYTHONPLATLIBDIR changes where Python finds its modules";
             path.gap(message.to_owned(), None);
@@ -131,6 +162,7 @@ impl<'r> Startup<'_, 'r> {
                 Some(file),
             );
         }
+        self.check_early_code(&mut path, environment);
         if self.options.no_site {
             return path;
         }
@@ -154,8 +186,8 @@ impl<'r> Startup<'_, 'r> {
     }
 
     /// Files that come before the package directories, and that no installation has: an archive of the standard library
-    /// (`/usr/lib/python311.zip`), and a file that replaces the search path (`python3.11._pth` beside the program; `getpath.py` reads it
-    /// on all systems since 3.11).
+    /// (`/usr/lib/python311.zip`), a file that replaces the search path (`python3.11._pth` beside the program; `getpath.py` reads it
+    /// on all systems since 3.11), and one that names the directory of extension modules (`pybuilddir.txt` of a build directory).
     fn hidden_elements(&self, environment: &Environment) -> Vec<Node<'r>> {
         let base = directory_of(directory_of(&environment.interpreter)).to_owned();
         let digits = environment.release.replace('.', "");
@@ -166,7 +198,10 @@ impl<'r> Startup<'_, 'r> {
             .iter()
             .chain(program)
             .chain([&environment.interpreter]);
-        let files = programs.map(|program| format!("{program}._pth"));
+        let files = programs.flat_map(|program| {
+            let build = format!("{}/pybuilddir.txt", directory_of(program));
+            [format!("{program}._pth"), build]
+        });
         let files = files.chain([format!("{base}/lib/python{digits}.zip")]);
         let files = files.chain([
             format!("{bin}/pyvenv.cfg"),
@@ -216,10 +251,41 @@ impl<'r> Startup<'_, 'r> {
         (!is_safe).then_some(directory)
     }
 
+    /// The directories of the standard library: below PYTHONHOME, where that is set, else those of the installation.
+    fn standard_library(&self, environment: &Environment) -> Vec<String> {
+        let base = match self.home() {
+            "" => {
+                let marker = self.marker(environment).unwrap_or_default();
+                python::base_prefix(self.inventory, marker, &environment.interpreter)
+            }
+            home => home.to_owned(),
+        };
+        let base = base.trim_end_matches('/');
+        let release = &environment.release;
+        let libraries = ["lib", "lib64"].map(|lib| format!("{base}/{lib}/python{release}"));
+        let libraries = libraries.into_iter().flat_map(|library| {
+            let dynload = format!("{library}/lib-dynload");
+            [library, dynload]
+        });
+        let mut found: Vec<String> = Vec::new();
+        for directory in libraries.filter_map(|it| self.resolve(&it)) {
+            let path = directory.path();
+            if directory.is_directory() && !found.contains(&path) {
+                found.push(path);
+            }
+        }
+        found
+    }
+
+    /// The prefix in PYTHONHOME; empty if it is not set.
+    fn home(&self) -> &str {
+        let home = self.variable("PYTHONHOME");
+        home.split(':').next().unwrap_or_default()
+    }
+
     /// The environment's own package directories: below PYTHONHOME, where that is set, and those of a virtual environment.
     fn own_sites(&self, environment: &Environment) -> Vec<String> {
-        let home = self.variable("PYTHONHOME");
-        let home = home.split(':').next().unwrap_or_default();
+        let home = self.home();
         let Some(home) = self.resolve(home).filter(|_| !home.is_empty()) else {
             return environment.sites.clone();
         };
@@ -313,121 +379,6 @@ impl<'r> Startup<'_, 'r> {
                 if let Some(node) = self.resolve(&directory) {
                     path.push_element(node);
                 }
-            }
-        }
-    }
-
-    /// Notes a gap if a line of a `.pth` file may change the search path.
-    fn check_line(
-        &self,
-        path: &mut SearchPath<'r>,
-        environment: &Environment,
-        line: &str,
-        file: Node<'r>,
-    ) {
-        let known = self.knowledge.line(line);
-        let (module, is_finder) = match known {
-            StartupLine::Harmless => return,
-            StartupLine::Runs(module) => (module, false),
-            StartupLine::Editable(module) => (module, true),
-            StartupLine::Unknown => {
-                let message = "Python runs a line of this file when it starts, which may change where modules come from";
-                return path.gap(message.to_owned(), Some(file));
-            }
-        };
-        for found in self.files_of_module(path, environment, module) {
-            let problem = match found.text() {
-                Some(text) if is_finder => self.knowledge.problem_of_finder(text),
-                Some(text) if self.knowledge.is_harmless_module(text) => None,
-                _ => Some("may change where modules come from".to_owned()),
-            };
-            if let Some(problem) = problem {
-                let message = format!("Python runs {module} when it starts, which {problem}");
-                path.gap(message, Some(found));
-            }
-        }
-    }
-
-    /// The files that may be a module: in the standard library, which comes before the package directories, and in these. An unread
-    /// module there hides the others; a harmless one is rare.
-    fn files_of_module(
-        &self,
-        path: &SearchPath<'r>,
-        environment: &Environment,
-        module: &str,
-    ) -> Vec<Node<'r>> {
-        let base = directory_of(directory_of(&environment.interpreter)).trim_end_matches('/');
-        let release = &environment.release;
-        let standard = format!("{base}/lib/python{release}");
-        let digits = release.replace('.', "");
-        let extension = ["x86_64", "aarch64"]
-            .map(|machine| format!(".cpython-{digits}-{machine}-linux-gnu.so"));
-        let endings = [
-            "/__init__.py",
-            "/__init__.pyc",
-            ".py",
-            ".pyc",
-            ".so",
-            ".abi3.so",
-        ];
-        let endings = endings
-            .into_iter()
-            .chain(extension.iter().map(String::as_str));
-        let directories = path.directories.iter().chain([&standard]);
-        let files = directories.flat_map(|directory| {
-            endings
-                .clone()
-                .map(move |ending| format!("{directory}/{module}{ending}"))
-        });
-        files.filter_map(|file| self.resolve(&file)).collect()
-    }
-
-    /// Whether a directory of PYTHONPATH has a module of this name.
-    fn is_hidden(&self, path: &SearchPath<'r>, module: &str) -> bool {
-        let mut candidates = path.named.iter().flat_map(|directory| {
-            ["/__init__.py", ".py", ".so", ".pyc"]
-                .map(|ending| format!("{directory}/{module}{ending}"))
-        });
-        candidates.any(|file| self.resolve(&file).is_some())
-    }
-
-    /// The compiled file that Python runs instead of a module without looking at that (PEP 552, unchecked hashes).
-    fn unchecked(&self, environment: &Environment, module: Node<'r>) -> Option<Node<'r>> {
-        let directory = module.parent().path();
-        let stem = module.name().strip_suffix(".py")?;
-        let tag = environment.release.replace('.', "");
-        let mut endings = ["", ".opt-1", ".opt-2"].into_iter();
-        endings.find_map(|ending| {
-            let file = format!("{directory}/__pycache__/{stem}.cpython-{tag}{ending}.pyc");
-            let file = self.resolve(&file)?;
-            let flags = file.bytes().and_then(|bytes| bytes.get(4..8));
-            (flags.is_none_or(|flags| flags[0] & 0b11 == 0b01) && file.size() > 0).then_some(file)
-        })
-    }
-
-    /// Notes a gap if Python imports a module at its start that may change the search path.
-    fn check_module(&self, path: &mut SearchPath<'r>, environment: &Environment, module: &str) {
-        let mut installed = self.knowledge.optional().to_vec();
-        installed.retain(|it| !self.files_of_module(path, environment, it).is_empty());
-        // A module of the standard library may be hidden by one that comes before it.
-        installed.extend(
-            self.knowledge
-                .imports()
-                .iter()
-                .filter(|it| self.is_hidden(path, it))
-                .cloned(),
-        );
-        let touches = |text: &str| {
-            let mut installed = installed.iter();
-            self.knowledge.touches(text) || installed.any(|it| text.contains(it.as_str()))
-        };
-        for file in self.files_of_module(path, environment, module) {
-            let compiled = self.unchecked(environment, file);
-            if compiled.is_some() || file.text().is_none_or(touches) && file.size() > 0 {
-                let message = format!(
-                    "Python imports {module} when it starts, which may change where modules come from"
-                );
-                path.gap(message, Some(file));
             }
         }
     }

@@ -1,11 +1,15 @@
 //! Which code that Python runs at its start leaves its search path as it is.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde::Deserialize;
 
+use super::pattern::matches_pattern;
 use crate::digest;
+use crate::version;
 
 /// Which startup code leaves the search path as it is: `rules/knowledge/python-startup.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -15,14 +19,18 @@ pub struct StartupKnowledge {
     namespaces: Vec<KnownLine>,
     modules: Vec<KnownText>,
     editable_finders: Vec<KnownText>,
-    /// Modules whose place matters.
-    watched: Vec<String>,
+    /// Modules whose place matters, each with patterns of the distributions that install it.
+    watched: BTreeMap<String, Vec<String>>,
     /// Texts of modules that may change the search path.
     touches: Vec<String>,
     /// Modules that such a module may import.
     imports: Vec<String>,
     /// The same, if they are not installed.
     optional: Vec<String>,
+    /// Modules of the standard library that Python imports before it looks for packages.
+    early: Vec<EarlyModules>,
+    /// Lines of the package `encodings` that import modules or look like it.
+    encodings: EncodingLines,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -39,6 +47,28 @@ struct KnownLine {
 #[serde(deny_unknown_fields)]
 struct KnownText {
     sha256: String,
+    #[serde(rename = "source")]
+    _source: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct EarlyModules {
+    modules: Vec<String>,
+    /// The last release that does.
+    #[serde(default)]
+    until: Option<String>,
+    /// Only with filters of warnings.
+    #[serde(default)]
+    with_warnings: bool,
+    #[serde(rename = "source")]
+    _source: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EncodingLines {
+    lines: Vec<String>,
     #[serde(rename = "source")]
     _source: String,
 }
@@ -102,7 +132,46 @@ impl StartupKnowledge {
     /// Whether the place of a module, or of the package that it is in, matters.
     fn watches(&self, module: &str) -> bool {
         let package = module.split('.').next().unwrap_or_default();
-        self.watched.iter().any(|watched| watched == package)
+        self.watched.contains_key(package)
+    }
+
+    /// The modules whose place matters.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &str> {
+        self.watched.keys().map(String::as_str)
+    }
+
+    /// The watched modules that a distribution installs.
+    pub(super) fn modules_of<'k>(&'k self, distribution: &str) -> impl Iterator<Item = &'k str> {
+        let is_of = |patterns: &[String]| {
+            let mut patterns = patterns.iter();
+            patterns.any(|pattern| matches_pattern(pattern, distribution))
+        };
+        let watched = self.watched.iter();
+        watched.filter_map(move |(module, patterns)| is_of(patterns).then_some(module.as_str()))
+    }
+
+    /// The modules of the standard library that a release imports before it looks for packages, and that a directory of PYTHONPATH may
+    /// replace.
+    pub(super) fn early_modules(
+        &self,
+        release: &str,
+        has_warnings: bool,
+    ) -> impl Iterator<Item = &str> {
+        let is_later = |until: &String| version::compare(release, until) == Some(Ordering::Greater);
+        let rows = self.early.iter();
+        let rows = rows.filter(move |row| has_warnings || !row.with_warnings);
+        let rows = rows.filter(move |row| !row.until.as_ref().is_some_and(is_later));
+        rows.flat_map(|row| row.modules.iter().map(String::as_str))
+    }
+
+    /// Whether a module of the package `encodings` leaves the search path as it is.
+    pub(super) fn is_harmless_encoding(&self, text: &str) -> bool {
+        let is_known = |line: &&str| self.encodings.lines.iter().any(|it| it == line.trim());
+        let others: Vec<&str> = text
+            .split(['\n', '\r'])
+            .filter(|it| !is_known(it))
+            .collect();
+        !self.touches(&others.join("\n"))
     }
 
     /// Whether a module that a line runs leaves the search path as it is.

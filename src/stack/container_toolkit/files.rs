@@ -246,9 +246,7 @@ mod tests {
             interpreter: String::new(),
             release: String::new(),
             sites: sites.iter().map(|it| (*it).to_owned()).collect(),
-            gaps: Vec::new(),
-            is_started: false,
-            is_virtual: false,
+            ..Environment::default()
         };
         let environments = [
             environment("/opt", &["/opt/own", "/shared"]),

@@ -15,6 +15,12 @@ pub(super) struct SearchPath<'r> {
     pub seen: HashSet<Node<'r>>,
     /// The directories of PYTHONPATH, which come before the standard library.
     pub named: Vec<String>,
+    /// The number of directories that the command adds.
+    pub of_command: usize,
+    /// The number of directories that come before the standard library.
+    pub before_standard: usize,
+    /// The directories of the standard library.
+    pub standard_library: Vec<String>,
     pub user: Credentials,
     pub gaps: Vec<Gap>,
     /// With one directory more, the path is too long, and what follows does not matter.

@@ -23,9 +23,7 @@ fn environment(sites: &[&str]) -> Environment {
         interpreter: "/usr/bin/python3.11".to_owned(),
         release: "3.11".to_owned(),
         sites: sites.iter().map(|it| (*it).to_owned()).collect(),
-        gaps: Vec::new(),
-        is_started: false,
-        is_virtual: false,
+        ..Environment::default()
     }
 }
 
