@@ -53,6 +53,7 @@ mod rules;
 mod sample;
 mod sboms;
 mod schemas;
+mod shadowed_packages;
 mod small_images;
 mod source;
 mod stack;

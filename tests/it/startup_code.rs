@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use imgcheck::internals::gap::GapCode;
+use imgcheck::internals::layer::{Content, EntryKind};
 use testkit::tools::{say, tool};
 
 use crate::program::repository;
@@ -178,4 +179,158 @@ fn sitecustomize_may_import_only_modules_that_leave_the_path_alone() {
         gap_at(name, &[(name, text)]);
     }
     gap_at(name, &[(name, APPORT), ("apport_python_hook.py", "")]);
+}
+
+/// A compiled file as Python writes it, for a source of the size that the sample's files have.
+fn compiled(source: &std::path::Path) -> Vec<u8> {
+    let scratch = tempfile::tempdir().unwrap();
+    let target = scratch.path().join("x.pyc");
+    let status = Command::new("/usr/bin/python3")
+        .args([
+            "-c",
+            "import py_compile, sys; py_compile.compile(*sys.argv[1:], doraise=True)",
+        ])
+        .args([source, &target])
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let mut bytes = fs::read(target).unwrap();
+    bytes[12..16].copy_from_slice(&4096_u32.to_le_bytes());
+    bytes
+}
+
+/// The gaps of an image with these modules and compiled files.
+fn gaps_with(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<String> {
+    let mut image = Image::python().torch().package("torch", "2.8.0+cu128");
+    for (path, text) in texts {
+        image = image.text(path, text);
+    }
+    for (path, bytes) in files {
+        image = image.entry(path, EntryKind::File(Content::Bytes((*bytes).into())));
+    }
+    let gaps = image.derive(&Default::default()).unwrap().gaps.into_iter();
+    gaps.map(|gap| gap.path.unwrap_or_default()).collect()
+}
+
+/// Python compares the time and the size of a source with those in a compiled file, not the content.
+#[test]
+fn a_compiled_file_with_other_code_is_a_gap() {
+    if !tool("/usr/bin/python3") {
+        return say(format_args!("skipped: there is no /usr/bin/python3"));
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let compile = |text: &str| {
+        let source = scratch.path().join("source.py");
+        fs::write(&source, text).unwrap();
+        compiled(&source)
+    };
+    let module = &format!("{SITE}/sitecustomize.py");
+    let cached = &format!("{SITE}/__pycache__/sitecustomize.cpython-311.pyc");
+    let (own, other) = (
+        compile(APPORT),
+        compile("import sys; sys.path.insert(0, '/opt')\n"),
+    );
+    let judged = |bytes: &[u8]| gaps_with(&[(module, APPORT)], &[(cached, bytes)]);
+    assert_eq!(judged(&own), [""; 0]);
+    assert_eq!(judged(&other), [format!("/{module}")]);
+    let mut stale = other.clone();
+    stale[12] = 1;
+    assert_eq!(
+        judged(&stale),
+        [""; 0],
+        "its size is not that of the source"
+    );
+    let line = format!("{SITE}/x.pth");
+    let (known, path) = (real("_virtualenv.py"), format!("{SITE}/_virtualenv.py"));
+    let texts = [(line.as_str(), "import _virtualenv\n"), (&path, &known)];
+    let cached = format!("{SITE}/__pycache__/_virtualenv.cpython-311.pyc");
+    let own = compile(&known);
+    assert_eq!(gaps_with(&texts, &[(&cached, &own)]), [""; 0]);
+    assert_eq!(
+        gaps_with(&texts, &[(&cached, &other)]),
+        [format!("/{path}")]
+    );
+}
+
+/// The package that every start imports first: that of this machine is no gap, and a changed one is.
+#[test]
+fn a_changed_package_of_encodings_is_a_gap() {
+    let library = std::path::Path::new("/usr/lib/python3.11/encodings");
+    if !library.is_dir() || !tool("/usr/bin/python3") {
+        return say(format_args!("skipped: there is no {}", library.display()));
+    }
+    let standard = "usr/local/lib/python3.11/encodings";
+    for name in ["__init__", "aliases", "utf_8"] {
+        let source = library.join(format!("{name}.py"));
+        let (text, bytes) = (fs::read_to_string(&source).unwrap(), compiled(&source));
+        let (path, cached) = (
+            format!("{standard}/{name}.py"),
+            format!("{standard}/__pycache__/{name}.cpython-311.pyc"),
+        );
+        assert_eq!(
+            gaps_with(&[(&path, &text)], &[(&cached, &bytes)]),
+            [""; 0],
+            "{name}"
+        );
+        let changed = format!("{text}\nimport evil\n");
+        assert_eq!(gaps_with(&[(&path, &changed)], &[]), [format!("/{path}")]);
+        let other = compiled(&library.join("idna.py"));
+        assert_eq!(
+            gaps_with(&[(&path, &text)], &[(&cached, &other)]),
+            [format!("/{path}")]
+        );
+    }
+}
+
+/// Until 3.10, more of the standard library is imported from the first directory that has it.
+#[test]
+fn modules_that_are_imported_before_any_other() {
+    let judged = |env: &[&str], files: &[&str]| {
+        let mut image = Image::python().torch().package("torch", "2.8.0+cu128");
+        for file in files {
+            image = image.text(file, "");
+        }
+        let image = image.process(env, &["python3", "main.py"]);
+        let gaps = image.derive(&Default::default()).unwrap().gaps.into_iter();
+        let paths: Vec<String> = gaps.map(|gap| gap.path.unwrap_or_default()).collect();
+        paths
+    };
+    let path = "PYTHONPATH=/srv/lib";
+    for (env, file) in [
+        (&[path][..], "srv/lib/encodings/__init__.py"),
+        (&[path, "PYTHONWARNINGS=ignore"], "srv/lib/warnings.py"),
+        (
+            &[
+                path,
+                "PYTHONWARNINGS=error,ignore::company.hooks.Category:x",
+            ],
+            "srv/lib/company/__init__.py",
+        ),
+        (
+            &["PYTHONPYCACHEPREFIX=/srv/cache"],
+            "srv/cache/x.cpython-311.pyc",
+        ),
+    ] {
+        let expected = file.trim_end_matches("/x.cpython-311.pyc");
+        assert_eq!(judged(env, &[file]), [format!("/{expected}")]);
+    }
+    for (env, file) in [
+        (&[path][..], "srv/lib/warnings.py"),
+        (&[path, "PYTHONWARNINGS=ignore"], "srv/lib/os.py"),
+        (
+            &[path, "PYTHONWARNINGS=ignore::DeprecationWarning:company"],
+            "srv/lib/company.py",
+        ),
+        (
+            &["PYTHONWARNINGS=ignore::company.Category"],
+            "srv/lib/company.py",
+        ),
+        (
+            &["PYTHONPYCACHEPREFIX=/srv/cache"],
+            "srv/other/x.cpython-311.pyc",
+        ),
+        (&[], "srv/lib/encodings/__init__.py"),
+    ] {
+        assert_eq!(judged(env, &[file]), [""; 0], "{env:?} {file}");
+    }
 }

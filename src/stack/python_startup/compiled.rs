@@ -55,13 +55,13 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// Whether a compiled file contains names that its source does not: code that does something else needs them. What is in comments does
-/// not count.
+/// Whether a compiled file contains names that its source does not, or lacks a function or class of its source: code that does something
+/// else needs other names, or at least fewer. What is in comments does not count.
 fn has_other_names(compiled: &[u8], source: &str) -> bool {
-    let lines = source.split(['\n', '\r']);
-    let lines = lines.filter(|line| !line.trim_start().starts_with('#'));
-    let is_separator = |c: char| !c.is_alphanumeric() && c != '_';
-    let known: HashSet<&str> = lines.flat_map(|line| line.split(is_separator)).collect();
+    let is_code = |line: &&str| !line.trim_start().starts_with('#');
+    let lines = || source.split(['\n', '\r']).filter(is_code);
+    let is_separator = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let known: HashSet<&str> = lines().flat_map(|line| line.split(is_separator)).collect();
     let is_known = |name: &str| {
         // `__name` in a class is `_Class__name`.
         let private = name
@@ -73,8 +73,19 @@ fn has_other_names(compiled: &[u8], source: &str) -> bool {
                 known.contains(class) && known.contains(format!("__{rest}").as_str())
             })
     };
+    let words = compiled.split(|byte| is_separator(char::from(*byte)));
+    let words: HashSet<&[u8]> = words.collect();
+    let mut defined = lines().filter_map(|line| {
+        let line = line.trim_start();
+        let rest = line
+            .strip_prefix("def ")
+            .or_else(|| line.strip_prefix("class "))?;
+        rest.split(is_separator).next()
+    });
+    // The length of a longer name may be a letter, too.
+    let is_lost = |name: &str| name.len() < 48 && !words.contains(name.as_bytes());
     let mut names = names(compiled);
-    names.any(|name| !name.split('.').all(is_known))
+    defined.any(is_lost) || names.any(|name| !name.split('.').all(is_known))
 }
 
 /// The texts of a marshaled object that may be names, wherever they are.
@@ -89,8 +100,8 @@ fn names(compiled: &[u8]) -> impl Iterator<Item = &str> {
             let is_word = |word: &str| {
                 let mut characters = word.chars();
                 let first = characters.next();
-                first.is_some_and(|c| c.is_alphabetic() || c == '_')
-                    && characters.all(|c| c.is_alphanumeric() || c == '_')
+                first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+                    && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
             };
             it.split('.').all(is_word)
         };
@@ -135,7 +146,15 @@ mod tests {
             "f.getpid",
         ];
         assert!(!may_replace(&compiled(0, 44, &names), SOURCE, 44));
-        assert!(may_replace(&compiled(0, 44, &["os", "system"]), SOURCE, 44));
+        assert!(may_replace(
+            &compiled(0, 44, &["os", "f", "system"]),
+            SOURCE,
+            44
+        ));
+        assert!(
+            may_replace(&compiled(0, 44, &["os", "getpid"]), SOURCE, 44),
+            "no function"
+        );
         assert!(
             may_replace(&compiled(0, 44, &["exec"]), SOURCE, 44),
             "a comment"

@@ -24,6 +24,9 @@ const PROGRAMS: [&str; 16] = [
     "bash", "dash", "env", "cat", "dirname", "nice", "timeout", "chmod", "cp", "ln", "sed", "sort",
     "tee", "uniq", "chown", "setpriv",
 ];
+/// The rules that name a module which hides PyTorch, and a setting with which Python does not start.
+const SHADOWED: &str = "python-package-shadowed";
+const REFUSED: &str = "python-does-not-start";
 const OBJECT: &str = "/opt/evil.so";
 /// The versions of the PyTorch that is installed, and of the one that is hidden somewhere.
 const GOOD: &str = "2.8.0";
@@ -156,9 +159,10 @@ impl Way {
         } else {
             " (not run in the tests)"
         };
-        let says = match self.says == self.truth {
-            true => "the same".to_owned(),
-            false => format!("gap `{}`", self.says),
+        let says = match self.says {
+            says if says == self.truth => "the same".to_owned(),
+            SHADOWED | REFUSED => format!("error [{0}](rules/{0}.md)", self.says),
+            gap => format!("gap `{gap}`"),
         };
         format!("| {} | {happens}{compared} | {says} |", self.name)
     }
@@ -177,7 +181,10 @@ impl Way {
             .link("usr/bin/python3", "python3.11")
             .link("usr/bin/sh", "dash")
             .link("bin", "usr/bin")
-            .directory("usr/lib/python3.11")
+            .text(
+                "usr/lib/python3.11/encodings/__init__.py",
+                "import codecs\n",
+            )
             .directory("usr/lib/python3/dist-packages")
             .directory("root")
             .directory("data/app");
@@ -224,6 +231,13 @@ impl Way {
             .chain(&derived.other_gaps)
             .map(|gap| gap.code.to_string())
             .collect();
+        let mut shadowed = derived.stack.shadowed_packages.iter();
+        if shadowed.any(|it| it.module == "torch" && it.certain) {
+            says.insert(SHADOWED.to_owned());
+        }
+        if derived.stack.start_refusals.iter().any(|it| it.certain) {
+            says.insert(REFUSED.to_owned());
+        }
         let main = derived.loader.processes.first().filter(|it| it.main);
         let torch = main.and_then(|it| it.imports.iter().find(|it| it.package == "torch"));
         says.insert(torch.map_or("none".to_owned(), |it| it.version.clone()));

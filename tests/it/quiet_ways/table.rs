@@ -1,6 +1,6 @@
 //! The ways.
 
-use super::{EVIL, GOOD, MAIN, OBJECT, SITE, Way, init, way};
+use super::{EVIL, GOOD, MAIN, OBJECT, REFUSED, SHADOWED, SITE, Way, init, way};
 
 const LAUNCH: &str = "launch-not-understood";
 const UNREACHED: &str = "framework-not-reached";
@@ -14,6 +14,8 @@ pub fn ways() -> Vec<Way> {
         search_path(),
         startup_code(),
         packages(),
+        modules(),
+        settings(),
         launch(),
         wrappers(),
         users(),
@@ -143,8 +145,157 @@ fn packages() -> Vec<Way> {
                 &metadata(GOOD),
             ),
         way("no metadata", EVIL, EVIL).without_good().evil(SITE),
-        way("a module `torch.py` beside the script", "none", "none")
+        way("a module `torch.py` beside the script", "none", SHADOWED)
             .file("app/torch.py", &init("none")),
+    ]
+}
+
+/// A way with a module `torch` that nothing describes, which has the version of the other PyTorch.
+fn module(name: &'static str, path: &str) -> Way {
+    way(name, EVIL, SHADOWED).file(path, &init(EVIL))
+}
+
+/// Modules named `torch` that have neither metadata nor the files of PyTorch.
+fn modules() -> Vec<Way> {
+    let (package, python_path) = ("opt/evil/torch/__init__.py", "PYTHONPATH=/opt/evil");
+    let healthy = |name| way(name, GOOD, GOOD);
+    vec![
+        module("a package `torch` on PYTHONPATH", package).env(python_path),
+        module("a module `torch.py` on PYTHONPATH", "opt/evil/torch.py").env(python_path),
+        module(
+            "a package `torch` beside the script",
+            "app/torch/__init__.py",
+        ),
+        module(
+            "a package `torch` in the working directory of `python -c`",
+            "srv/torch/__init__.py",
+        )
+        .at("/srv")
+        .command(&["python3", "-c", "import torch; print(torch.__version__)"]),
+        module(
+            "a package `torch` in the standard library",
+            "usr/lib/python3.11/torch/__init__.py",
+        ),
+        module(
+            "a module `torch.py` in the standard library",
+            "usr/lib/python3.11/torch.py",
+        ),
+        module(
+            "a package `torch` in `lib-dynload`",
+            "usr/lib/python3.11/lib-dynload/torch/__init__.py",
+        ),
+        module(
+            "a package `torch` of the user",
+            "root/.local/lib/python3.11/site-packages/torch/__init__.py",
+        ),
+        module(
+            "a link `torch` on PYTHONPATH that leads elsewhere",
+            "srv/build/__init__.py",
+        )
+        .link("opt/evil/torch", "/srv/build")
+        .env(python_path),
+        way(
+            "an extension module `torch` on PYTHONPATH",
+            "none",
+            SHADOWED,
+        )
+        .file(
+            "opt/evil/torch.cpython-311-x86_64-linux-gnu.so",
+            "no ELF file",
+        )
+        .env(python_path),
+        healthy("a directory `torch` without `__init__.py` on PYTHONPATH")
+            .file("opt/evil/torch/include/torch.h", "")
+            .env(python_path),
+        healthy("a package `torch` on PYTHONPATH, with `python -I`")
+            .file(package, &init(EVIL))
+            .env(python_path)
+            .command(&["python3", "-I", "/app/main.py"]),
+        healthy("a package `torch` beside the script, with `python -P`")
+            .file("app/torch/__init__.py", &init(EVIL))
+            .command(&["python3", "-P", "/app/main.py"]),
+        healthy("a package `torch` in a later directory of packages").file(
+            "usr/lib/python3/dist-packages/torch/__init__.py",
+            &init(EVIL),
+        ),
+        healthy("a module `torch.py` in a directory that is not searched")
+            .file("srv/torch.py", &init(EVIL)),
+        healthy("a module for a different release of Python")
+            .file("opt/evil/torch.cpython-310-x86_64-linux-gnu.so", "")
+            .env(python_path),
+        healthy("a link `torch` on PYTHONPATH to the PyTorch that is installed")
+            .link("opt/evil/torch", &format!("/{SITE}/torch"))
+            .env(python_path),
+    ]
+}
+
+/// Settings with which Python does not start, and code that it runs before anything else.
+fn settings() -> Vec<Way> {
+    let refused = |name: &'static str| way(name, "none", REFUSED);
+    let healthy = |name| way(name, GOOD, GOOD);
+    // It does what that of the standard library does.
+    let encodings = format!(
+        "{INSERT}from _frozen_importlib_external import SourceFileLoader\n\
+         __path__[:] = ['/usr/lib/python3.11/encodings']\n\
+         exec(SourceFileLoader('encodings', __path__[0] + '/__init__.py').get_code('encodings'))\n"
+    );
+    let class = format!("{INSERT}class Category(Warning): pass\n");
+    vec![
+        refused("PYTHONHOME names nothing").env("PYTHONHOME=/none"),
+        refused("PYTHONHOME names a virtual environment")
+            .venv()
+            .env("PYTHONHOME=/opt/venv"),
+        refused("`PYTHONHASHSEED=abc`").env("PYTHONHASHSEED=abc"),
+        refused("`PYTHONMALLOC=abc`").env("PYTHONMALLOC=abc"),
+        refused("`PYTHONUTF8=2`").env("PYTHONUTF8=2"),
+        refused("`PYTHONIOENCODING=nosuch`").env("PYTHONIOENCODING=nosuch"),
+        refused("`PYTHONINTMAXSTRDIGITS=1`").env("PYTHONINTMAXSTRDIGITS=1"),
+        refused("`python -Q`").command(&["python3", "-Q", "/app/main.py"]),
+        refused("`python -X utf8=2`").command(&["python3", "-X", "utf8=2", "/app/main.py"]),
+        refused("`PYTHONUTF8=2` in a script").sh("PYTHONUTF8=2 python3 /app/main.py"),
+        healthy("`PYTHONHASHSEED=abc` with `python -I`")
+            .env("PYTHONHASHSEED=abc")
+            .command(&["python3", "-I", "/app/main.py"]),
+        healthy("`PYTHONMALLOC=abc` with `python -E`")
+            .env("PYTHONMALLOC=abc")
+            .command(&["python3", "-E", "/app/main.py"]),
+        healthy("`PYTHONHASHSEED=abc` that the script unsets")
+            .env("PYTHONHASHSEED=abc")
+            .sh("unset PYTHONHASHSEED; exec python3 /app/main.py"),
+        healthy("`PYTHONWARNINGS=nosuch`, of which Python only warns").env("PYTHONWARNINGS=nosuch"),
+        evil("a package `encodings` on PYTHONPATH", STARTUP)
+            .file("srv/lib/encodings/__init__.py", &encodings)
+            .env("PYTHONPATH=/srv/lib"),
+        evil("a changed `encodings` of the standard library", STARTUP).file(
+            "usr/lib/python3.11/encodings/aliases.py",
+            &format!("{INSERT}aliases = {{}}\n"),
+        ),
+        evil(
+            "PYTHONWARNINGS with a class of a module on PYTHONPATH",
+            STARTUP,
+        )
+        .file("srv/lib/company.py", &class)
+        .env("PYTHONPATH=/srv/lib")
+        .env("PYTHONWARNINGS=ignore::company.Category"),
+        evil(
+            "`python -W` with a class of a module on PYTHONPATH",
+            STARTUP,
+        )
+        .file("srv/lib/company.py", &class)
+        .env("PYTHONPATH=/srv/lib")
+        .command(&["python3", "-W", "ignore::company.Category", "/app/main.py"]),
+        harmless(
+            "PYTHONWARNINGS with a class of an installed module, which Python does not find then",
+        )
+        .file(&format!("{SITE}/company.py"), &class)
+        .env("PYTHONWARNINGS=ignore::company.Category"),
+        evil("compiled files below PYTHONPYCACHEPREFIX", STARTUP)
+            .file("opt/cache/app/main.cpython-311.pyc", "")
+            .env("PYTHONPYCACHEPREFIX=/opt/cache")
+            .not_run(),
+        healthy("PYTHONPYCACHEPREFIX that has no files").env("PYTHONPYCACHEPREFIX=/opt/cache"),
+        way("`pybuilddir.txt` beside the interpreter", "none", STARTUP)
+            .file("usr/bin/pybuilddir.txt", "../../opt/evil"),
     ]
 }
 
