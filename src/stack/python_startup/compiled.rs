@@ -73,8 +73,7 @@ fn has_other_names(compiled: &[u8], source: &str) -> bool {
                 known.contains(class) && known.contains(format!("__{rest}").as_str())
             })
     };
-    let words = compiled.split(|byte| is_separator(char::from(*byte)));
-    let words: HashSet<&[u8]> = words.collect();
+    let names: HashSet<&str> = names(compiled).collect();
     let mut defined = lines().filter_map(|line| {
         let line = line.trim_start();
         let rest = line
@@ -82,10 +81,9 @@ fn has_other_names(compiled: &[u8], source: &str) -> bool {
             .or_else(|| line.strip_prefix("class "))?;
         rest.split(is_separator).next()
     });
-    // The length of a longer name may be a letter, too.
-    let is_lost = |name: &str| name.len() < 48 && !words.contains(name.as_bytes());
-    let mut names = names(compiled);
-    defined.any(is_lost) || names.any(|name| !name.split('.').all(is_known))
+    let is_lost = |name: &str| name.len() > 1 && !names.contains(name);
+    let mut found = names.iter();
+    defined.any(is_lost) || found.any(|name| !name.split('.').all(is_known))
 }
 
 /// The texts of a marshaled object that may be names, wherever they are.
@@ -119,7 +117,7 @@ fn names(compiled: &[u8]) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    const SOURCE: &str = "# exec\nimport os\ndef f(): return os.getpid()\n";
+    const SOURCE: &str = "# exec\nimport os\ndef pid(): return os.getpid()\n";
 
     /// A compiled file with these names.
     fn compiled(flags: u8, size: u8, names: &[&str]) -> Vec<u8> {
@@ -138,16 +136,16 @@ mod tests {
     fn a_compiled_file_with_other_names_is_not_its_source() {
         let names = [
             "os",
-            "f",
+            "pid",
             "getpid",
             "<module>",
             "/usr/x.py",
             "__doc__",
-            "f.getpid",
+            "pid.getpid",
         ];
         assert!(!may_replace(&compiled(0, 44, &names), SOURCE, 44));
         assert!(may_replace(
-            &compiled(0, 44, &["os", "f", "system"]),
+            &compiled(0, 44, &["os", "pid", "system"]),
             SOURCE,
             44
         ));
