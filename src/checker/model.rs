@@ -65,6 +65,7 @@ impl Model {
             env: Some(configuration::environment(config)),
             process_env: Some(launch.environment.clone()),
             labels: Some(configuration::labels(config)),
+            start_failures: launch.failures.clone(),
             ..rules::ImageFacts::default()
         };
         let programs = Programs::of(&root, &launch, &stack, knowledge.processes()?, bounds);

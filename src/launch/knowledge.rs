@@ -20,6 +20,9 @@ pub struct Knowledge {
     data_names: Vec<String>,
     special_variables: Vec<String>,
     wrappers: Vec<Wrapper>,
+    loaders: Vec<LoaderRow>,
+    limits: Vec<Limit>,
+    shortest_timeout: f64,
     harmless: Vec<Harmless>,
     numbers: Vec<NumberRow>,
     installers: Vec<Installer>,
@@ -42,6 +45,52 @@ struct ShellRow {
     names: Vec<String>,
     #[serde(default)]
     bash: bool,
+    /// What it refuses to do is not modeled.
+    #[serde(default)]
+    restricted: bool,
+}
+
+/// A dynamic loader as the command.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoaderRow {
+    /// Patterns of the names of its file.
+    names: Vec<String>,
+    /// Options without a value.
+    #[serde(default)]
+    pub flags: Vec<String>,
+    /// Options with a value.
+    pub values: Vec<String>,
+    /// Options with which it starts no program.
+    pub prints: Vec<String>,
+    /// Options whose effect is not modeled.
+    #[serde(default)]
+    pub unknown: Vec<String>,
+    /// It reads options as musl does: values may follow a `=`, `--` ends them, and `--preload` replaces LD_PRELOAD.
+    #[serde(default)]
+    pub musl: bool,
+    /// Where this is documented.
+    #[serde(rename = "source")]
+    _source: String,
+}
+
+/// A resource limit of a process.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct Limit {
+    /// Its letter, an option of `ulimit` and `prlimit`.
+    letter: char,
+    /// The long option of `prlimit`.
+    name: String,
+    /// From this value on, in the unit of `setrlimit`, no program of the GPU stack notices. Without it, any limit may end or refuse something.
+    at_least: Option<u64>,
+    /// The unit of `ulimit`, in that of `setrlimit`.
+    #[serde(default = "one")]
+    unit: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// A program that writes one whole number.
@@ -115,6 +164,12 @@ pub(super) enum Effect {
     Sudo,
     /// An option names the program.
     Daemon,
+    /// `xargs`: what it reads becomes further arguments.
+    Xargs,
+    /// `timeout`: the operand is a duration.
+    Timeout,
+    /// `prlimit`: options limit resources.
+    Limits,
 }
 
 /// A program that does not change what runs.
@@ -218,6 +273,38 @@ impl Knowledge {
         self.shells.iter().find(has_name).map(|row| row.bash)
     }
 
+    /// Whether a shell of this name is a restricted one.
+    pub(super) fn is_restricted(&self, name: &str) -> bool {
+        let mut shells = self.shells.iter();
+        shells.any(|row| row.restricted && row.names.iter().any(|it| it == name))
+    }
+
+    /// The row of a dynamic loader.
+    pub(super) fn loader(&self, name: &str) -> Option<&LoaderRow> {
+        let mut loaders = self.loaders.iter();
+        loaders.find(|row| matches_any(name, &row.names))
+    }
+
+    /// Whether a limit may change what a program does, by the letter of `ulimit` or the long option of `prlimit`. `value` is the number as it
+    /// is given, `None` for one that is unknown.
+    pub(super) fn limits(&self, name: &str, value: Option<u64>, is_ulimit: bool) -> bool {
+        let is_it = |it: &&Limit| it.name == name || name.chars().eq([it.letter]);
+        let Some(limit) = self.limits.iter().find(is_it) else {
+            return true;
+        };
+        let unit = if is_ulimit { limit.unit } else { 1 };
+        let value = value.map(|it| it.saturating_mul(unit));
+        // A script that computes the number of files raises it as a rule.
+        limit
+            .at_least
+            .is_none_or(|least| value.is_some_and(|it| it < least))
+    }
+
+    /// Below this many seconds, `timeout` may end a program before it works.
+    pub(super) fn shortest_timeout(&self) -> f64 {
+        self.shortest_timeout
+    }
+
     /// Whether what a program does follows from the name that it is started by.
     pub(super) fn is_multi_call(&self, name: &str) -> bool {
         self.multi_call.iter().any(|it| it == name)
@@ -273,8 +360,7 @@ impl Knowledge {
     pub(super) fn wrapper(&self, name: &str, first: Option<&str>) -> Option<&Wrapper> {
         self.wrappers.iter().find(|row| {
             let is_subcommand = |it: &String| Some(it.as_str()) == first;
-            row.names.iter().any(|it| it == name)
-                && row.subcommand.as_ref().is_none_or(is_subcommand)
+            matches_any(name, &row.names) && row.subcommand.as_ref().is_none_or(is_subcommand)
         })
     }
 

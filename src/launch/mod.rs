@@ -8,8 +8,10 @@ mod chain;
 mod conda;
 mod effects;
 mod facts;
+mod failure;
 mod interpreter_line;
 mod knowledge;
+mod loader_command;
 mod locate;
 mod options;
 mod outputs;
@@ -38,14 +40,17 @@ use crate::lexical::{directory_of, name_of};
 
 use chain::Chain;
 pub use facts::{Change, LaunchFacts};
+pub use failure::StartFailure;
 pub use knowledge::Knowledge;
+pub use loader_command::LoaderCommand;
 use locate::DEFAULT_PATH;
-pub use overlay::Overlay;
+pub use overlay::{Overlay, known_user};
 use process::{Environment, Process, Setting};
 use program::Program;
-use shell::Host;
+use shell::{Host, Outcome};
 pub use step::Step;
 pub use user::User;
+use user::{GROUP, PASSWD};
 use value::{Cause, Value};
 use written::Holds;
 
@@ -81,6 +86,10 @@ pub struct Launch {
     pub gaps: Vec<Gap>,
     /// The script that has `ldconfig` write the loader's cache anew, as a gap for an image whose cache that changes.
     pub refreshes_cache: Option<Gap>,
+    /// Why the container certainly does not run its program.
+    pub failures: Vec<StartFailure>,
+    /// The dynamic loader, if that is the command which runs the program. The variables that its options stand for are in `environment`.
+    pub loader: Option<LoaderCommand>,
     /// Paths of files whose texts are needed to follow the command, and were not captured.
     pub missing_texts: Vec<String>,
 }
@@ -102,10 +111,12 @@ impl Launch {
             what: "ENTRYPOINT and CMD".to_owned(),
             is_number: false,
         });
-        if !first.arguments.is_empty() {
-            chain.run(first.clone(), true, &cause);
-        }
+        let outcome = match first.arguments.is_empty() {
+            true => Outcome::unknown(),
+            false => chain.run(first.clone(), true, &cause),
+        };
         let program = choose(&mut chain);
+        chain.check_end(&outcome, program.as_ref());
         let mut launch = Launch {
             command,
             user,
@@ -170,6 +181,9 @@ impl Launch {
         self.arguments = known.map(str::to_owned).collect();
         self.check_arguments(chain, process);
         self.check_written(chain);
+        self.check_home(chain);
+        self.loader = process.loader.as_deref().cloned();
+        self.failures = self.failures(chain, program.as_ref());
         if let Some(program) = program.as_ref().filter(|it| !it.path.is_empty()) {
             self.program = Some(program.path.clone());
             self.executable = Some(program.executable.clone());
@@ -215,6 +229,30 @@ impl Launch {
         for cause in found {
             chain.gap(&cause);
         }
+    }
+
+    /// Without HOME, Python looks for the home directory in `/etc/passwd`.
+    fn check_home(&self, chain: &mut Chain) {
+        if self.environment.contains_key("HOME") {
+            return;
+        }
+        if let Some(cause) = chain.written.writer_of(PASSWD).cloned() {
+            chain.note(
+                &cause,
+                &format!("writes {PASSWD}, which decides the home directory of the program"),
+            );
+        }
+    }
+
+    /// Why nothing runs, as far as that is certain.
+    fn failures(&self, chain: &mut Chain, program: Option<&Program>) -> Vec<StartFailure> {
+        let is_decided = ![PASSWD, GROUP].iter().any(|it| chain.overlay.hides(it));
+        let user = is_decided.then(|| User::refusal(chain.root, &chain.first_user));
+        let user = user.flatten().map(StartFailure::of_user);
+        let of_program = program.and_then(|it| it.failure.clone());
+        let of_program = of_program.filter(|_| chain.gaps.is_empty());
+        let others = chain.failure.take().into_iter().chain(of_program);
+        user.into_iter().chain(others).collect()
     }
 
     /// Where the program and its libraries and modules come from, and what counts there.
@@ -318,6 +356,7 @@ fn first_process(
     let command = configured.and_then(|it| it.cmd().as_deref());
     let command = overlay.arguments(entrypoint, command);
     let written = text(configured.map(|it| it.user()));
+    let written = overlay.user.clone().unwrap_or(written);
     let user = User::of(root, &written);
     let mut environment = Environment::new();
     for (name, value) in overlay.environment(configuration::environment(config)) {
@@ -351,6 +390,7 @@ fn first_process(
         chain: Vec::new(),
         depth: 0,
         input: None,
+        loader: None,
     };
     (process, command, user)
 }

@@ -12,6 +12,8 @@ pub(super) struct Options {
     pub flags: Vec<String>,
     /// Those with a value.
     pub values: Vec<String>,
+    /// Those with a value that is part of the same word: `--name=value`, `-nvalue`. Without a value, they are flags.
+    pub attached: Vec<String>,
 }
 
 /// What a program is called with.
@@ -97,6 +99,10 @@ impl Options {
         self.values.iter().any(|it| it == name)
     }
 
+    fn has_attached(&self, name: &str) -> bool {
+        self.attached.iter().any(|it| it == name)
+    }
+
     /// Reads one word with options, and the value that may follow it.
     fn read(&self, text: &str, rest: &mut Vec<Value>, given: &mut Given) -> Result<(), String> {
         let unknown = || format!("its option {text} is not understood");
@@ -104,7 +110,7 @@ impl Options {
             true => Err(unknown()),
             false => Ok((name, rest.remove(0))),
         };
-        if self.has_flag(text) {
+        if self.has_flag(text) || self.has_attached(text) {
             given.flags.push(text.to_owned());
             return Ok(());
         }
@@ -114,7 +120,7 @@ impl Options {
         }
         if let Some((name, value)) = text
             .split_once('=')
-            .filter(|(name, _)| self.has_value(name))
+            .filter(|(name, _)| self.has_value(name) || self.has_attached(name))
         {
             given.options.push((name.to_owned(), value.into()));
             return Ok(());
@@ -129,8 +135,12 @@ impl Options {
         for (at, letter) in text.char_indices().skip(1) {
             let name = format!("-{letter}");
             let attached = &text[at + letter.len_utf8()..];
-            if self.has_flag(&name) {
+            let is_attached = self.has_attached(&name);
+            if self.has_flag(&name) || (is_attached && attached.is_empty()) {
                 given.flags.push(name);
+            } else if is_attached {
+                given.options.push((name, attached.into()));
+                break;
             } else if !self.has_value(&name) {
                 return Err(unknown());
             } else if attached.is_empty() {

@@ -7,6 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::lexical::is_below;
 
+/// The user that a manifest names; root, who may read everything, where that is a variable such as `$(id -u)`.
+pub fn known_user(text: String) -> String {
+    match text.contains('$') {
+        true => String::new(),
+        false => text,
+    }
+}
+
 /// What replaces parts of the image configuration when a container starts. The default replaces nothing.
 ///
 /// ```
@@ -32,6 +40,9 @@ pub struct Overlay {
     /// Replaces the working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<String>,
+    /// Replaces USER (`runAsUser` of a Pod, `docker run --user`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Paths over which volumes are mounted: what is below them is unknown.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(with = "Vec<String>")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::loader_command::LoaderCommand;
 use super::value::Value;
 
 /// What sets a variable of the environment, and to what.
@@ -30,6 +31,8 @@ pub struct Process {
     pub chain: Vec<Rc<super::step::Step>>,
     /// What it reads from its standard input, if that is known.
     pub input: Option<Rc<str>>,
+    /// The dynamic loader that is the command, and starts the program that the first argument names.
+    pub loader: Option<Rc<LoaderCommand>>,
     /// How deeply the command that starts it is nested in scripts.
     pub depth: usize,
 }

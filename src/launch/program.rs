@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::failure::StartFailure;
 use super::process::Process;
 use super::value::Cause;
 
@@ -17,6 +18,8 @@ pub(super) struct Program {
     pub is_main: bool,
     /// Whether it does not change what runs.
     pub is_harmless: bool,
+    /// Why it certainly does nothing.
+    pub failure: Option<StartFailure>,
     /// The command that starts it.
     pub cause: Rc<Cause>,
 }

@@ -4,6 +4,23 @@ use std::rc::Rc;
 
 use crate::image::{Credentials, Node, RootFilesystem};
 
+/// Where names of users and groups are looked up.
+pub(super) const PASSWD: &str = "/etc/passwd";
+pub(super) const GROUP: &str = "/etc/group";
+/// The greatest id that container engines accept (`maxID` of github.com/moby/sys/user).
+const MAX_ID: i64 = (1 << 31) - 1;
+
+/// Why no container engine starts a container as a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// `user` or `group`.
+    pub kind: &'static str,
+    /// The name or number.
+    pub name: String,
+    /// What the engine says.
+    pub message: String,
+}
+
 /// The user that a program runs as.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
@@ -26,15 +43,9 @@ impl User {
             Some((user, group)) => (user, Some(group)),
             None => (written, None),
         };
-        let rows = |path: &str| -> Vec<Vec<&str>> {
-            let text = root.resolve(path).ok().and_then(Node::text);
-            let lines = text.into_iter().flat_map(str::lines);
-            lines.map(|line| line.split(':').collect()).collect()
-        };
+        let rows = |path: &str| rows(root, path);
         let user = if user.is_empty() { "0" } else { user };
-        let has =
-            |row: &Vec<&str>, key: &str| row.first() == Some(&key) || row.get(2) == Some(&key);
-        let row = rows("/etc/passwd").into_iter().find(|row| has(row, user));
+        let row = rows(PASSWD).into_iter().find(|row| has(row, user));
         let field = |index: usize| row.as_ref().and_then(|row| row.get(index).copied());
         let id = field(2).unwrap_or(user).parse().ok();
         let id = id.or((user == "root").then_some(0));
@@ -44,7 +55,7 @@ impl User {
         // Without a group, those of the user count (`GetExecUser` of github.com/moby/sys/user).
         let gids = match group {
             Some(group) => {
-                let row = rows("/etc/group").into_iter().find(|row| has(row, group));
+                let row = rows(GROUP).into_iter().find(|row| has(row, group));
                 let id = row.and_then(number).or(group.parse().ok());
                 vec![id.unwrap_or(0)]
             }
@@ -54,7 +65,7 @@ impl User {
                     let members = row.get(3).copied().unwrap_or_default();
                     !name.is_empty() && members.split(',').any(|it| it == name)
                 };
-                let others = rows("/etc/group").into_iter().filter(is_member);
+                let others = rows(GROUP).into_iter().filter(is_member);
                 let others = others.filter_map(number);
                 std::iter::once(own.unwrap_or(0)).chain(others).collect()
             }
@@ -70,4 +81,61 @@ impl User {
             },
         }
     }
+
+    /// Why no container starts as the user that a text names: a name must be in `/etc/passwd` or `/etc/group`, a number must not
+    /// (`GetExecUser` of github.com/moby/sys/user, which Docker, Podman and containerd use).
+    pub(super) fn refusal(root: &RootFilesystem, written: &str) -> Option<Refusal> {
+        let mut parts = written.split(':');
+        let parts = [
+            ("user", PASSWD, parts.next()),
+            ("group", GROUP, parts.next()),
+        ];
+        let named = parts
+            .into_iter()
+            .filter_map(|(kind, file, name)| Some((kind, file, name?)));
+        let refuse = |kind, name: &str, message| {
+            Some(Refusal {
+                kind,
+                name: name.to_owned(),
+                message,
+            })
+        };
+        for (kind, file, name) in named.filter(|(_, _, name)| !name.is_empty()) {
+            match name.parse::<i64>() {
+                Ok(0..=MAX_ID) => {}
+                Ok(_) => {
+                    let message = format!("uids and gids must be in range 0-{MAX_ID}");
+                    return refuse(kind, name, message);
+                }
+                Err(_) if is_unread(root, file) => {}
+                Err(_) if rows(root, file).iter().any(|row| has(row, name)) => {}
+                Err(_) => {
+                    let entries = file.trim_start_matches("/etc/");
+                    let message = format!(
+                        "unable to find {kind} {name}: no matching entries in {entries} file"
+                    );
+                    return refuse(kind, name, message);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Whether it is unknown what is in a file that the image has.
+fn is_unread(root: &RootFilesystem, path: &str) -> bool {
+    let node = root.resolve(path);
+    node.is_ok_and(|it| it.text().is_none() && it.size() > 0)
+}
+
+/// The fields of the lines of a file.
+fn rows<'r>(root: &'r RootFilesystem, path: &str) -> Vec<Vec<&'r str>> {
+    let text = root.resolve(path).ok().and_then(Node::text);
+    let lines = text.into_iter().flat_map(str::lines);
+    lines.map(|line| line.trim().split(':').collect()).collect()
+}
+
+/// Whether a line is about a name or number.
+fn has(row: &Vec<&str>, key: &str) -> bool {
+    row.first() == Some(&key) || row.get(2) == Some(&key)
 }

@@ -1,17 +1,22 @@
 //! Programs that start another one: what they take of their arguments, and what they do to the environment.
 
-use super::knowledge::{Effect, Wrapper};
+use std::rc::Rc;
+
+use super::knowledge::{Effect, Knowledge, Wrapper};
 use super::options::Given;
 use super::process::{self, Process};
 use super::projects::{self, ProjectEnvironment};
 use super::sudo;
-use super::user::User;
-use super::value::Value;
+use super::user::{GROUP, PASSWD, User};
+use super::value::{Cause, Value};
 use crate::image::RootFilesystem;
 
 /// What a wrapper is started in.
 pub(super) struct WrapperContext<'r, 'c> {
     pub root: &'r RootFilesystem<'r>,
+    pub knowledge: &'c Knowledge,
+    /// The command that starts it.
+    pub cause: &'c Rc<Cause>,
     /// Its file, without symbolic links.
     pub executable: &'c str,
     /// Whether a script may have changed a file.
@@ -48,6 +53,7 @@ pub(super) fn apply(
         Effect::None | Effect::Env | Effect::Daemon => {}
         Effect::User => {
             let operand = given.operands[0].known().unwrap_or_default();
+            check_users(operand, context)?;
             let user = User::of(root, operand);
             process.set("HOME", &user.home, &from);
             process.user = user.written;
@@ -56,6 +62,7 @@ pub(super) fn apply(
             let named = given.operands.first().and_then(Value::known);
             let named = named.or(given.option(&["--reuid"]));
             if let Some(user) = named {
+                check_users(user, context)?;
                 let group = given.option(&["--regid"]);
                 process.user = match group {
                     Some(group) => format!("{user}:{group}").into(),
@@ -76,7 +83,11 @@ pub(super) fn apply(
             project(projects::poetry(process, root, command)?, process, &from)?;
         }
         Effect::Pipenv => project(projects::pipenv(process, root)?, process, &from)?,
+        Effect::Xargs => rest.push(Value::Many(context.cause.clone())),
+        Effect::Timeout => timeout(&given, context.knowledge)?,
+        Effect::Limits => limits(&given, context.knowledge)?,
         Effect::Sudo => {
+            check_users(given.option(&["-u", "--user"]).unwrap_or("root"), context)?;
             let call = sudo::Call {
                 user: given.option(&["-u", "--user"]).unwrap_or("root"),
                 keeps: given.has(&["-E", "--preserve-env"]),
@@ -113,6 +124,70 @@ fn options(wrapper: &Wrapper, rest: &mut Vec<Value>) -> Result<Given, String> {
         given.operands.push(operand);
     }
     Ok(given)
+}
+
+/// Whether the files that say who a user is are those of the image, and have the user.
+fn check_users(user: &str, context: &WrapperContext) -> Result<(), String> {
+    for file in [PASSWD, GROUP] {
+        if (context.is_unknown)(file) {
+            return Err(format!(
+                "{file}, which says who `{user}` is, may have changed"
+            ));
+        }
+    }
+    match User::refusal(context.root, user) {
+        Some(refusal) => Err(refusal.message),
+        None => Ok(()),
+    }
+}
+
+/// `timeout`: a duration that is too short for the program, or that is not one.
+fn timeout(given: &Given, knowledge: &Knowledge) -> Result<(), String> {
+    let text = given.operands[0].known().unwrap_or_default();
+    let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
+        Some(number) => (number, text.chars().last()),
+        None => (text, None),
+    };
+    let factor = match unit {
+        Some('m') => 60.0,
+        Some('h') => 3_600.0,
+        Some('d') => 86_400.0,
+        _ => 1.0,
+    };
+    let is_plain = number.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let seconds: f64 = match number.parse() {
+        Ok(number) if is_plain => number,
+        _ => return Err(format!("the duration `{text}` is not understood")),
+    };
+    // 0 is no limit.
+    match seconds > 0.0 && seconds * factor < knowledge.shortest_timeout() {
+        true => Err(format!("it ends the program after {text}")),
+        false => Ok(()),
+    }
+}
+
+/// `prlimit`: limits under which a program may fail.
+fn limits(given: &Given, knowledge: &Knowledge) -> Result<(), String> {
+    for (name, value) in &given.options {
+        let text = value.known().unwrap_or_default();
+        let text = text.strip_prefix('=').unwrap_or(text);
+        let name = name
+            .strip_prefix('-')
+            .filter(|it| !it.starts_with('-'))
+            .unwrap_or(name);
+        for part in text
+            .split(':')
+            .filter(|it| !matches!(*it, "" | "unlimited" | "-1"))
+        {
+            if knowledge.limits(name, part.parse().ok(), false) {
+                return Err(format!(
+                    "it limits {} to {part}",
+                    name.trim_start_matches('-')
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `env`: options, then assignments.

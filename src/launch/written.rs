@@ -88,6 +88,12 @@ impl Written {
         self.is_full || self.files.iter().any(is_at)
     }
 
+    /// The command that writes a file.
+    pub fn writer_of(&self, path: &str) -> Option<&Rc<Cause>> {
+        let written = self.files.iter().find(|it| is_below(path, &it.path));
+        written.map(|it| &it.cause)
+    }
+
     /// The command that writes code to a file or into a directory from which it is loaded. `is_data` says of a path whether its name is
     /// that of data.
     pub fn inside(

@@ -34,7 +34,8 @@ impl<'r> Process<'r> {
     /// # Errors
     /// A limit is exceeded, or the request was cancelled.
     pub fn start(system: &'r System<'r>, path: &str) -> Result<Result<Self, Failure<'r>>> {
-        let mut process = Process::empty(system, path);
+        let given = system.command.as_ref().map_or(path, |it| &it.program);
+        let mut process = Process::empty(system, given);
         Ok(match process.load_program(path)? {
             Ok(()) => Ok(process),
             Err(faults) => Err(Failure {
@@ -54,7 +55,10 @@ impl<'r> Process<'r> {
         let reason = Reason::Executable;
         let program = self.add(LibraryFile { reason, ..file }, path, None, None, Vec::new());
         // `$ORIGIN` of the program is the directory of the real file (elf/dl-origin.c reads the link `/proc/self/exe`).
-        self.objects[program].path = self.objects[program].node.path();
+        self.objects[program].path = match &self.system.command {
+            Some(command) => command.program.clone(),
+            None => self.objects[program].node.path(),
+        };
         let mut roots = vec![program];
         self.search.only_set_user_id = self.system.is_secure;
         for request in self.preloads() {
@@ -104,7 +108,8 @@ impl<'r> Process<'r> {
     fn add_interpreter(&mut self) {
         let mut reasons = self.objects.iter().map(|it| &it.reason);
         let is_loaded = reasons.any(|reason| *reason == Reason::Interpreter);
-        if let Some(path) = self.objects[0].elf.interpreter.clone()
+        let own = self.system.command.as_ref().map(|it| it.loader.clone());
+        if let Some(path) = own.or(self.objects[0].elf.interpreter.clone())
             && !is_loaded
             && let Answer::Found(file) = self.search.by_path(&path)
         {

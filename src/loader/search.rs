@@ -209,6 +209,10 @@ impl<'r> Search<'r> {
             Some(list) => list.clone(),
             None => {
                 let object = &request.objects[id];
+                let name = if id == 0 { "" } else { object.path.as_str() };
+                if self.system.inhibits_path(name) {
+                    return Ok(None);
+                }
                 let Some(text) = object.elf.runpath.as_ref().or(object.elf.rpath.as_ref()) else {
                     return Ok(None);
                 };

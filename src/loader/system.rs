@@ -82,6 +82,19 @@ impl Bounds {
     }
 }
 
+/// The loader as the command: `ld.so [OPTION]… PROGRAM` (elf/rtld.c, `dl_main`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Command {
+    /// The path of the loader.
+    pub loader: String,
+    /// The path of the program, as it is given, but absolute: links in it are not followed for `$ORIGIN`.
+    pub program: String,
+    /// Names of objects whose DT_RPATH and DT_RUNPATH do not count (`--inhibit-rpath`). The name of the program is empty.
+    pub inhibit_rpath: Vec<String>,
+    /// The cache does not count (`--inhibit-cache`).
+    pub inhibits_cache: bool,
+}
+
 /// The loader of an image for one machine, with the environment of the process.
 #[derive(Debug, Clone)]
 pub struct System<'r> {
@@ -105,6 +118,8 @@ pub struct System<'r> {
     pub host_libraries: Vec<HostLibrary>,
     /// The kernel sets AT_SECURE: the loader trusts neither LD_* nor `$ORIGIN` (ld.so(8), "Secure-execution mode").
     pub(super) is_secure: bool,
+    /// How the loader itself is the command; `None` if the kernel starts it for the program.
+    pub(super) command: Option<Rc<Command>>,
     /// What bounds the work of the loader.
     pub bounds: Bounds,
     /// The program, as errors name it.
@@ -166,6 +181,7 @@ impl<'r> System<'r> {
             user: Credentials::default(),
             host_libraries: Vec::new(),
             is_secure: false,
+            command: None,
             bounds: Bounds::default(),
             subject: "the loader model".to_owned(),
             plain_program: ElfFacts::default(),
@@ -194,6 +210,22 @@ impl<'r> System<'r> {
             .retain(|name, _| !name.starts_with("LD_") || Some(name.as_str()) == kept);
         self.is_secure = true;
         self
+    }
+
+    /// The loader as the command. LD_LIBRARY_PATH and LD_PRELOAD are those of the environment.
+    #[must_use]
+    pub fn by_command(mut self, command: Command) -> Self {
+        if command.inhibits_cache {
+            self.cache = None;
+        }
+        self.command = Some(command.into());
+        self
+    }
+
+    /// Whether the search path of an object does not count.
+    pub(super) fn inhibits_path(&self, name: &str) -> bool {
+        let command = self.command.as_ref();
+        command.is_some_and(|it| it.inhibit_rpath.iter().any(|listed| listed == name))
     }
 
     /// The loader of a plain program for a machine; the interpreter is the one that the image has.
@@ -279,7 +311,8 @@ impl<'r> System<'r> {
     pub fn on(&self, level: CpuLevel, cache: Option<Rc<Cache>>) -> Self {
         let mut system = self.clone();
         system.set_level(level);
-        system.cache = cache.or(system.cache);
+        let has_cache = !system.inhibits_cache();
+        system.cache = cache.or(system.cache).filter(|_| has_cache);
         system
     }
 
@@ -290,7 +323,11 @@ impl<'r> System<'r> {
 
     /// Whether the loader reads the cache that `ldconfig` writes.
     pub fn uses_system_cache(&self) -> bool {
-        self.libc == Libc::Glibc && self.cache_path == CACHE
+        self.libc == Libc::Glibc && self.cache_path == CACHE && !self.inhibits_cache()
+    }
+
+    fn inhibits_cache(&self) -> bool {
+        self.command.as_ref().is_some_and(|it| it.inhibits_cache)
     }
 
     /// The path that the cache has for a name; it may lead nowhere.

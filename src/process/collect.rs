@@ -22,6 +22,7 @@ impl Programs<'_, '_> {
         let describer = Describer::new(self.root, self.knowledge);
         let mut facts = LoaderFacts {
             programs_left_out: self.left_out,
+            unreadable: self.unreadable.clone(),
             ..LoaderFacts::default()
         };
         let mut tree = Tree::default();

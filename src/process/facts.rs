@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::unreadable::Unreadable;
+
 /// The loader model of one image. All paths are paths in the image, with links resolved except in the last component.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -36,6 +38,9 @@ pub struct LoaderFacts {
     /// extension modules that only some programs import.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_gpu_code: Vec<ObjectFacts>,
+    /// Files of Python and its packages that the user of the image may not read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// `/etc/ld.so.cache`, and how far it is from the files; absent without a glibc process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFacts>,
@@ -69,6 +74,7 @@ impl LoaderFacts {
             .or_else(|| missing?.layer)
             .or_else(|| Some(removed.into_iter().find(|it| it.path == path)?.layer))
             .or_else(|| on_hosts?.layer)
+            .or_else(|| self.unreadable.iter().find(|it| it.path == path)?.layer)
     }
 }
 

@@ -24,6 +24,7 @@ mod reasons;
 mod shadowed;
 mod shared_faults;
 pub mod tree;
+mod unreadable;
 mod variants;
 mod versions;
 

@@ -16,12 +16,14 @@ use super::knowledge::Knowledge;
 use super::plan::LoadPlan;
 use super::playback::Playback;
 use super::programs;
+use super::unreadable::{self, Unreadable};
+use crate::elf::ElfFacts;
 use crate::error::Result;
 use crate::gap::{Gap, GapCode};
 use crate::image::RootFilesystem;
-use crate::launch::Launch;
+use crate::launch::{Launch, LoaderCommand};
 use crate::limits::Limit;
-use crate::loader::{Bounds, Process, System};
+use crate::loader::{self, Bounds, Process, System};
 use crate::stack::sites::Sites;
 use crate::stack::{Environment, Labels, NativeModule, Stack};
 
@@ -37,6 +39,8 @@ pub struct Programs<'r, 'k> {
     pub(super) modules: Vec<NativeModule>,
     /// The number of programs beyond [`Limit::Programs`].
     pub(super) left_out: usize,
+    /// Files of Python and its packages that the user may not read.
+    pub(super) unreadable: Vec<Unreadable>,
     /// What may change what the programs load and is not modeled.
     pub gaps: Vec<Gap>,
 }
@@ -109,6 +113,7 @@ impl<'r, 'k> Programs<'r, 'k> {
         };
         let mut gaps = Vec::from_iter(audit(launch));
         let mut programs = context.pythons(stack, &mut gaps);
+        gaps.extend(context.platform(&programs));
         let without_packages = context.without_packages(stack, &programs);
         let mut paths = programs::find(root, knowledge, launch);
         let most = usize::try_from(bounds.limits.of(Limit::Programs)).unwrap_or(usize::MAX);
@@ -126,6 +131,7 @@ impl<'r, 'k> Programs<'r, 'k> {
             }
             programs.sort_by_key(|program| !program.main);
         }
+        let unreadable = unreadable::find(root, launch, stack, knowledge, &programs);
         Programs {
             root,
             knowledge,
@@ -133,6 +139,7 @@ impl<'r, 'k> Programs<'r, 'k> {
             without_packages,
             modules: stack.native_modules.clone(),
             left_out,
+            unreadable,
             gaps,
         }
     }
@@ -295,6 +302,43 @@ impl<'r> Context<'_, 'r> {
         found
     }
 
+    /// The gap of `$PLATFORM` in a list of the loader: it is `haswell` or `xeon_phi` on processors of Intel, and `x86_64` on others (glibc
+    /// 2.26 to 2.36 and later, sysdeps/x86/cpu-features.c), so which directory it names is up to the host.
+    fn platform(&self, programs: &[Program]) -> Option<Gap> {
+        let is_concerned = |it: &Program| it.system.has_levels();
+        programs.iter().find(|it| it.main && is_concerned(it))?;
+        let lists = ["LD_LIBRARY_PATH", "LD_PRELOAD"].into_iter();
+        let mut lists = lists.map(|name| (name, self.launch.variable(name)));
+        lists.find_map(|(name, value)| {
+            let mut entries = value.split([':', ';', ' ']);
+            let entry = entries.find(|it| self.depends_on_platform(it))?;
+            Some(Gap {
+                code: GapCode::LoaderNotModeled,
+                message: format!(
+                    "{name} contains {}, and what $PLATFORM is depends on the processor of the host: `haswell` on those of Intel, else `x86_64`",
+                    entry.escape_debug()
+                ),
+                path: None,
+                layer: None,
+            })
+        })
+    }
+
+    /// Whether one of the paths that an entry may be is in the image.
+    fn depends_on_platform(&self, entry: &str) -> bool {
+        const TOKENS: [&str; 2] = ["${PLATFORM}", "$PLATFORM"];
+        const PLATFORMS: [&str; 3] = ["x86_64", "haswell", "xeon_phi"];
+        let Some(token) = TOKENS.into_iter().find(|it| entry.contains(it)) else {
+            return false;
+        };
+        // What another token stands for is not looked into.
+        let is_there = |platform: &str| {
+            let path = entry.replace(token, platform);
+            path.contains('$') || self.root.resolve(&self.launch.absolute(&path)).is_ok()
+        };
+        PLATFORMS.into_iter().any(is_there)
+    }
+
     /// A program without Python.
     fn program(&self, path: String, gaps: &mut Vec<Gap>) -> Option<Program<'r>> {
         let Some(system) = self.system(&path) else {
@@ -336,6 +380,10 @@ impl<'r> Context<'_, 'r> {
         let node = self.root.resolve(program).ok()?;
         let elf = node.elf()?;
         let is_secure = node.is_secure_for(&self.launch.user.credentials);
+        let is_launched = self.launch.executable.as_ref() == Some(&node.path());
+        if let Some(command) = self.launch.loader.as_ref().filter(|_| is_launched) {
+            return self.by_command(elf, command).map(Rc::new);
+        }
         let key = (
             elf.interpreter.as_deref(),
             elf.machine,
@@ -344,19 +392,40 @@ impl<'r> Context<'_, 'r> {
         );
         let mut systems = self.systems.borrow_mut();
         let known = systems.entry(key).or_insert_with(|| {
-            let launch = self.launch;
-            let environment = launch.environment.clone();
-            let mut system = System::of(self.root, elf, environment, &launch.working_directory)?;
+            let mut system = self.new_system(elf)?;
             if is_secure {
                 system = system.in_secure_mode();
             }
-            system.user = launch.user.credentials.clone();
-            system.host_libraries = self.knowledge.host.clone();
-            system.bounds = self.bounds.clone();
-            system.subject = "the processes of the image".to_owned();
             Some(Rc::new(system))
         });
         known.clone()
+    }
+
+    fn new_system(&self, elf: &ElfFacts) -> Option<System<'r>> {
+        let launch = self.launch;
+        let environment = launch.environment.clone();
+        let mut system = System::of(self.root, elf, environment, &launch.working_directory)?;
+        system.user = launch.user.credentials.clone();
+        system.host_libraries = self.knowledge.host.clone();
+        system.bounds = self.bounds.clone();
+        system.subject = "the processes of the image".to_owned();
+        Some(system)
+    }
+
+    /// The loader that is the command, whichever loader the program names.
+    fn by_command(&self, elf: &ElfFacts, command: &LoaderCommand) -> Option<System<'r>> {
+        let loader = command.loader.clone();
+        let elf = ElfFacts {
+            interpreter: Some(loader.clone()),
+            ..elf.clone()
+        };
+        let system = self.new_system(&elf)?;
+        Some(system.by_command(loader::Command {
+            loader,
+            program: self.launch.absolute(&command.program),
+            inhibit_rpath: command.inhibit_rpath.clone(),
+            inhibits_cache: command.inhibits_cache,
+        }))
     }
 }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loader::{self, LoaderView};
 use crate::claims::Claim;
+use crate::launch::StartFailure;
 use crate::lint::Sources;
 use crate::policy::PolicyFacts;
 use crate::process::LoaderFacts;
@@ -238,6 +239,8 @@ pub struct ImageFacts {
     /// Number of ELF files by machine. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machines: Option<BTreeMap<String, usize>>,
+    /// Why a container of the image certainly does not run its program.
+    pub start_failures: Vec<StartFailure>,
     /// Whether the image was read; false if only its reference is known.
     pub scanned: bool,
 }
@@ -322,6 +325,10 @@ impl Facts {
             .or_else(|| self.loader.as_ref()?.layer_of(path))
             .or_else(|| self.container_toolkit.as_ref()?.layer_of(path))
             .or_else(|| self.python.as_ref()?.layer_of(path))
+            .or_else(|| {
+                let mut failures = self.image.start_failures.iter();
+                failures.find(|it| it.path == path)?.layer
+            })
     }
 }
 

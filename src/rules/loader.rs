@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 
 use crate::process::facts::{
     CacheFacts, DriverLibrary, ExecutableStack, FaultContext, HostFault, Import, LoaderFacts,
-    Missing, ObjectFacts, ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion,
+    Missing, ObjectFacts, ProcessFacts, Shadowed, UndefinedSymbols, UnmetVersion, Unreadable,
 };
 
 /// Writes the loader model as expressions see it.
@@ -43,6 +43,7 @@ pub struct LoaderView<'f> {
     shadowed: Vec<Copy<'f>>,
     executable_stacks: Vec<Fault<'f, ExecutableStack>>,
     host_faults: Vec<Fault<'f, HostFault>>,
+    unreadable: Vec<UnreadableView<'f>>,
     processes: Vec<Process<'f>>,
     sets: Vec<Set<'f>>,
     /// The objects of all processes. Only made for expressions that name it: see [`mapped`].
@@ -65,6 +66,13 @@ struct Copy<'f> {
     role: &'static str,
     #[serde(flatten)]
     facts: &'f Shadowed,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct UnreadableView<'f> {
+    role: &'static str,
+    #[serde(flatten)]
+    facts: &'f Unreadable,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -109,6 +117,7 @@ impl<'f> LoaderView<'f> {
             shadowed: facts.shadowed.iter().map(Copy::of).collect(),
             executable_stacks: faults(&facts.executable_stacks, |fault| &fault.context),
             host_faults: faults(&facts.host_faults, |fault| &fault.context),
+            unreadable: facts.unreadable.iter().map(UnreadableView::of).collect(),
             processes: facts.processes.iter().map(Process::of).collect(),
             sets: facts
                 .processes
@@ -136,6 +145,15 @@ fn faults<T>(facts: &[T], place: impl Fn(&T) -> &FaultContext) -> Vec<Fault<'_, 
 impl<'f> Copy<'f> {
     fn of(facts: &'f Shadowed) -> Self {
         Copy {
+            role: role(facts.main, &facts.process),
+            facts,
+        }
+    }
+}
+
+impl<'f> UnreadableView<'f> {
+    fn of(facts: &'f Unreadable) -> Self {
+        UnreadableView {
             role: role(facts.main, &facts.process),
             facts,
         }

@@ -11,7 +11,7 @@ use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
 use super::text::Manifest;
 use crate::document::Node;
-use crate::launch::Overlay;
+use crate::launch::{Overlay, known_user};
 use crate::lint::compose;
 
 /// A text with the defaults of its variables; what has none stays.
@@ -80,6 +80,7 @@ impl Service<'_> {
                 env: known.collect(),
                 unset: BTreeSet::new(),
                 working_directory: service.text_of("working_dir").map(interpolated),
+                user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
             },
             env: variables,

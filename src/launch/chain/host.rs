@@ -101,6 +101,11 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         self.written.changes_mode(path)
     }
 
+    fn limits(&self, letter: char, value: Option<u64>) -> bool {
+        let letter = letter.to_string();
+        self.knowledge.limits(&letter, value, true)
+    }
+
     fn user(&self) -> &User {
         &self.user
     }

@@ -83,12 +83,11 @@ pub(super) fn find(name: &str, bash: bool) -> Option<Builtin> {
             }
             shell.ends(Status::Unknown)
         },
-        "wait" | "umask" | "ulimit" | "times" | "jobs" | "fg" | "bg" | "unalias" => {
-            |shell, _, _| {
-                shell.write_unknown();
-                shell.ends(Status::Unknown)
-            }
-        }
+        "ulimit" => |shell, _, arguments| shell.ulimit(arguments),
+        "wait" | "umask" | "times" | "jobs" | "fg" | "bg" | "unalias" => |shell, _, _| {
+            shell.write_unknown();
+            shell.ends(Status::Unknown)
+        },
         "disown" | "complete" | "compopt" | "bind" | "history" | "suspend" if bash => {
             |shell, _, _| shell.ends(Status::Unknown)
         }
@@ -191,6 +190,37 @@ impl Shell<'_, '_> {
             self.assign(variable, value, false);
         }
         self.ends(Status::Unknown)
+    }
+
+    /// `ulimit`: a limit under which a program may fail is a gap.
+    fn ulimit(&mut self, arguments: &[Value]) -> Flow {
+        // A number without an option limits the size of files.
+        let mut letters = vec!['f'];
+        for argument in arguments {
+            match argument.known() {
+                Some("unlimited" | "hard" | "soft") => {}
+                Some(option) if option.starts_with('-') => {
+                    let end = option.find(|it: char| it.is_ascii_digit());
+                    let (options, number) = option.split_at(end.unwrap_or(option.len()));
+                    let named = options.chars().skip(1);
+                    let named: Vec<char> = named.filter(|it| !matches!(it, 'S' | 'H')).collect();
+                    letters = if named.is_empty() { letters } else { named };
+                    if !number.is_empty() {
+                        self.check_limits(&letters, number.parse().ok());
+                    }
+                }
+                value => self.check_limits(&letters, value.and_then(|it| it.parse().ok())),
+            }
+        }
+        self.write_unknown();
+        self.ends(Status::Unknown)
+    }
+
+    fn check_limits(&mut self, letters: &[char], value: Option<u64>) {
+        if letters.iter().any(|it| self.host.limits(*it, value)) {
+            let cause = self.command_cause();
+            self.host.gap(&cause);
+        }
     }
 
     fn shopt(&mut self, arguments: &[Value]) -> Flow {

@@ -15,6 +15,8 @@ pub struct Outcome {
     pub output: Option<String>,
     /// Whether that is one whole number, where it is unknown.
     pub is_number: bool,
+    /// The last command of a script.
+    pub last: Option<Rc<Cause>>,
 }
 
 /// A file as a script sees it.
@@ -54,6 +56,9 @@ pub trait Host<'r> {
 
     /// Whether a script changed the permissions of a file.
     fn changes_mode(&self, path: &str) -> bool;
+
+    /// Whether a limit, by the letter of `ulimit`, may change what a program does. The value is `None` if it is unknown.
+    fn limits(&self, letter: char, value: Option<u64>) -> bool;
 
     /// The user that the shell runs as.
     fn user(&self) -> &User;

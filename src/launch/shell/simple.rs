@@ -225,6 +225,7 @@ impl Shell<'_, '_> {
             chain: self.chain.clone(),
             depth: self.depth,
             input: self.input.clone(),
+            loader: None,
         };
         // In a subshell, only that is replaced.
         let replaces = replaces && self.early.is_none();

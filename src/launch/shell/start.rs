@@ -182,6 +182,7 @@ pub fn run<'r>(
     if let Some(Some(early)) = shell.early {
         status = status.or(early);
     }
+    let last = shell.command_cause();
     let output = match shell.state.output {
         Sink::Captured(output) if shell.early.flatten().is_none() => output,
         _ => None,
@@ -190,6 +191,7 @@ pub fn run<'r>(
         status,
         output,
         is_number: false,
+        last: Some(last),
     }
 }
 

@@ -88,6 +88,7 @@ impl<'p> Template<'p> {
                 env: environment.values,
                 unset: BTreeSet::new(),
                 working_directory: container.text_of("workingDir").map(str::to_owned),
+                user: self.user(container),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
             },
             env: environment.variables,
@@ -104,6 +105,19 @@ impl<'p> Template<'p> {
             }),
             placement: self.placement.clone(),
         }
+    }
+
+    /// `runAsUser` and `runAsGroup`, of the container or else of the Pod.
+    fn user(&self, container: &Node) -> Option<String> {
+        let of = |key: &str| {
+            let mut places = [container, self.pod].into_iter();
+            places.find_map(|it| it.get("securityContext")?.text_of(key))
+        };
+        let user = of("runAsUser")?;
+        Some(match of("runAsGroup") {
+            Some(group) => format!("{user}:{group}"),
+            None => user.to_owned(),
+        })
     }
 
     fn mounts(&self, container: &Node) -> Vec<Mount> {

@@ -64,6 +64,8 @@ pub(super) fn container(verb: &str, words: &[Word], manifest: &Manifest) -> Opti
             command: replaced,
             args,
             working_directory: directory,
+            // It runs as the user of the host.
+            user: Some(String::new()),
             ..Overlay::default()
         },
         command_location: arguments.first().map(|it| manifest.range(it.span.clone())),

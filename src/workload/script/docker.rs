@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::container::{bind, command, started};
 use super::options::{Options, Word};
-use crate::launch::Overlay;
+use crate::launch::{Overlay, known_user};
 use crate::workload::facts::{Container, GpuRequest, Variable};
 use crate::workload::text::Manifest;
 
@@ -27,7 +27,7 @@ const FLAGS: [&str; 12] = [
 /// `[OPTION …] IMAGE [COMMAND …]`.
 pub(super) fn container(words: &[Word], manifest: &Manifest) -> Option<Container> {
     let (mut env, mut mounts, mut entrypoint) = (Vec::new(), Vec::new(), None);
-    let (mut gpu, mut directory, mut has_shm) = (None, None, false);
+    let (mut gpu, mut directory, mut user, mut has_shm) = (None, None, None, false);
     let mut options = Options {
         rest: words,
         flags: &FLAGS,
@@ -48,6 +48,7 @@ pub(super) fn container(words: &[Word], manifest: &Manifest) -> Option<Container
             "-v" | "--volume" => mounts.push(bind(value, span, manifest)),
             "--entrypoint" => entrypoint = Some(vec![value.to_owned()]),
             "-w" | "--workdir" => directory = Some(value.to_owned()),
+            "-u" | "--user" => user = Some(known_user(value.to_owned())),
             "--shm-size" => has_shm = true,
             "--ipc" => has_shm |= value == "host",
             "--gpus" => {
@@ -70,6 +71,7 @@ pub(super) fn container(words: &[Word], manifest: &Manifest) -> Option<Container
             env: known.collect(),
             unset: BTreeSet::new(),
             working_directory: directory,
+            user,
             volumes: mounts.iter().map(|it| it.path.clone()).collect(),
         },
         command_location: arguments.first().map(|it| manifest.range(it.span.clone())),

@@ -169,6 +169,8 @@ impl Job {
         Some(Container {
             overlay: Overlay {
                 working_directory: self.directory.clone(),
+                // Enroot does not look up the user of the image.
+                user: Some(String::new()),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 ..Overlay::default()
             },
