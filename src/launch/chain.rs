@@ -1,15 +1,17 @@
 //! Follows what is executed, from the command of a container to the programs that run.
 
+mod by_loader;
+mod end;
 mod host;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::failure::StartFailure;
 use super::interpreter_line::interpreter;
 use super::knowledge::Knowledge;
-use super::loader_command::{Call, LoaderCommand};
-use super::locate::{Files, Located, absolute, locate};
+use super::locate::{Files, Located, locate};
 use super::outputs::output;
 use super::overlay::Overlay;
 use super::process::Process;
@@ -21,7 +23,7 @@ use super::value::{Cause, Status, Value};
 use super::wrapper::{self, WrapperContext};
 use super::written::Written;
 use crate::gap::Gap;
-use crate::image::{Access, Node, RootFilesystem};
+use crate::image::{Node, RootFilesystem};
 use crate::lexical::name_of;
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
@@ -271,126 +273,9 @@ impl<'r, 'k> Chain<'r, 'k> {
             name = process.arguments[0].known().unwrap_or_default().to_owned();
         }
         if let Some(row) = self.knowledge.loader(resolved) {
-            return match LoaderCommand::read(row, path, &process.arguments) {
-                Call::Runs(command, arguments) => {
-                    process.chain.push(Rc::new(Step::of(path, cause)));
-                    process.arguments = arguments;
-                    process.loader = Some(Rc::new(command));
-                    Next::Program(process)
-                }
-                Call::Prints(option, said) => {
-                    let failure = StartFailure::of_option(node, path, option, said);
-                    self.prints(process, cause, path, node, failure)
-                }
-                Call::Unknown(problem) => {
-                    self.note(
-                        cause,
-                        &format!("starts another program through {path}: {problem}"),
-                    );
-                    Next::Ended(Outcome::unknown())
-                }
-            };
+            return self.execute_loader(row, process, cause, path, node);
         }
         self.execute_program(process, cause, path, &executable, &name)
-    }
-
-    /// Ends with a program that only prints something.
-    fn prints(
-        &mut self,
-        process: Process,
-        cause: &Rc<Cause>,
-        path: &str,
-        node: Node,
-        failure: StartFailure,
-    ) -> Next {
-        self.started.push(Program {
-            path: path.to_owned(),
-            executable: node.path(),
-            process,
-            is_main: self.is_main,
-            is_harmless: true,
-            failure: Some(failure),
-            cause: cause.clone(),
-        });
-        Next::Ended(Outcome::unknown())
-    }
-
-    /// Executes the program that the dynamic loader is given as the command.
-    fn execute_by_loader(
-        &mut self,
-        mut process: Process,
-        loader: &Rc<LoaderCommand>,
-        cause: &Rc<Cause>,
-    ) -> Next {
-        let path = absolute(&loader.program, &process.directory);
-        let Some(path) = path.filter(|it| !self.is_unknown(it)) else {
-            let program = &loader.program;
-            self.note(
-                cause,
-                &format!("starts {program}, which is not decided by the image"),
-            );
-            return Next::Ended(Outcome::unknown());
-        };
-        let node = self.root.resolve_as(&path, &self.user.credentials).ok();
-        let readable = node.filter(|it| it.allows(&self.user.credentials, Access::Read));
-        let Some(node) = readable.filter(|it| it.elf().is_some()) else {
-            let problem = match (readable.and_then(Node::content), node) {
-                (Some(_), _) => "invalid ELF header",
-                (None, Some(_)) => "cannot open shared object file: Permission denied",
-                (None, None) => "cannot open shared object file: No such file or directory",
-            };
-            let file = node.or(self.root.resolve(&loader.loader).ok());
-            let file = file.unwrap_or_else(|| self.root.root());
-            let said = format!("{}: {problem}", loader.program);
-            let failure =
-                StartFailure::of_option(file, &loader.loader, loader.program.clone(), said);
-            return self.prints(process, cause, &path, file, failure);
-        };
-        let is_musl = self.knowledge.loader(name_of(&loader.loader));
-        let is_musl = is_musl.is_some_and(|row| row.musl);
-        let executable = node.path();
-        let is_shell = self.knowledge.shell(name_of(&executable)).is_some();
-        let zero = process.arguments[0].known().unwrap_or_default();
-        let is_wrapper = self.knowledge.wrapper(name_of(&executable), None).is_some();
-        // Programs that the program starts get nothing of it.
-        if is_shell || is_wrapper || self.knowledge.is_multi_call(name_of(&executable)) {
-            return self.execute_native(process, cause, &path, node);
-        }
-        if let Some(failure) = StartFailure::of_variables(node, &path, &process) {
-            return self.prints(process, cause, &path, node, failure);
-        }
-        // Python finds its environment by `argv[0]`.
-        let mut named = path;
-        if loader.renames() && name_of(&executable).starts_with("python") {
-            let by_zero = self.of_files(|files| locate(files, &process));
-            match by_zero {
-                Located::File(path, found) if found.path() == executable => named = path,
-                _ => {
-                    let what =
-                        format!("starts {named} under the name {zero}, which does not lead to it");
-                    self.note(cause, &what);
-                }
-            }
-        }
-        if let Err(problem) = loader.apply(&mut process, is_musl) {
-            self.note(
-                cause,
-                &format!("starts {named} by {}: {problem}", loader.loader),
-            );
-        }
-        process.loader = Some(loader.clone());
-        self.execute_program(process, cause, &named, &executable, name_of(&executable))
-    }
-
-    /// Why the container's first program cannot be executed, if the image has it and the user may not.
-    fn is_not_allowed(&self, process: &Process, cause: &Cause) -> Option<StartFailure> {
-        let path = process.arguments.first()?.known()?;
-        if cause.line != 0 || !self.is_main || !path.starts_with('/') || self.is_unknown(path) {
-            return None;
-        }
-        let node = self.root.resolve(path).ok()?;
-        let is_file = node.content().is_some() && process.chain.is_empty();
-        is_file.then(|| StartFailure::of_permissions(node, path, &self.user.written))
     }
 
     /// Whether a program of one name is usually a link to one of another name that does the same: `sh` to `dash`.
@@ -440,14 +325,20 @@ impl<'r, 'k> Chain<'r, 'k> {
         let first = process.arguments.get(1).and_then(Value::known);
         if let Some(wrapper) = self.knowledge.wrapper(name, first) {
             let before = process.clone();
+            let notes = RefCell::default();
             let context = WrapperContext {
                 root: self.root,
                 knowledge: self.knowledge,
                 cause,
+                notes: &notes,
                 executable,
                 is_unknown: &|path| self.is_unknown(path),
             };
-            match wrapper::apply(wrapper, &mut process, &context) {
+            let applied = wrapper::apply(wrapper, &mut process, &context);
+            for note in notes.take() {
+                self.note(cause, &note);
+            }
+            match applied {
                 Ok(true) => {
                     process.chain.push(Rc::new(Step::of(path, cause)));
                     return Next::Program(process);
@@ -509,61 +400,12 @@ impl<'r, 'k> Chain<'r, 'k> {
         self.push_gap(format!("{start} {problem}"), cause);
     }
 
-    /// Notes that the command fails before it starts a program, or that the program is given another one and may start it.
-    pub fn check_end(&mut self, outcome: &Outcome, program: Option<&Program>) {
-        if !self.gaps.is_empty() || self.failure.is_some() {
-            return;
-        }
-        let program = program.filter(|it| !it.is_harmless);
-        if let (Some(false), Some(last), None) =
-            (outcome.status.is_success(), &outcome.last, program)
-        {
-            let cause = last.clone();
-            self.note(
-                &cause,
-                "fails, which ends the script before it starts a program",
-            );
-        }
-        if let Some(program) = program.filter(|it| self.is_given_python(it)) {
-            let cause = program.cause.clone();
-            let path = &program.path;
-            self.note(
-                &cause,
-                &format!("starts {path}, which is given Python and may start it in its own way"),
-            );
-        }
-    }
-
-    /// Whether a program that is not Python has one in its arguments.
-    fn is_given_python(&self, program: &Program) -> bool {
-        let name = name_of(&program.executable);
-        let is_known = name.contains("python")
-            || name.contains("pypy")
-            || self.knowledge.shell(name).is_some();
-        let is_script = self
-            .root
-            .resolve(&program.executable)
-            .is_ok_and(|it| it.elf().is_none());
-        let mut arguments = program.process.arguments.iter().skip(1);
-        !is_known && !is_script && arguments.any(|it| it.known().is_some_and(names_python))
-    }
-
     fn push_gap(&mut self, message: String, cause: &Cause) {
         let gap = cause.gap(message);
         if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {
             self.gaps.push(gap);
         }
     }
-}
-
-/// Whether a word of a text is the name or path of a Python: `exec("python3", …)`.
-fn names_python(text: &str) -> bool {
-    let ends = |c: char| c.is_whitespace() || "\"'`()[]{},;|&=".contains(c);
-    let mut words = text.split(ends).map(name_of);
-    words.any(|word| {
-        let version = word.strip_prefix("python").or(word.strip_prefix("pypy"));
-        version.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit() || it == b'.'))
-    })
 }
 
 /// Whether a file may be a script whose text was not captured.

@@ -26,6 +26,8 @@ pub struct LoaderCommand {
     variables: Vec<(&'static str, String)>,
     /// `--argv0`
     argv0: Option<String>,
+    /// It is the loader of musl.
+    musl: bool,
 }
 
 /// What becomes of a call.
@@ -43,6 +45,7 @@ impl LoaderCommand {
     pub(super) fn read(row: &LoaderRow, loader: &str, arguments: &[Value]) -> Call {
         let mut command = LoaderCommand {
             loader: loader.to_owned(),
+            musl: row.musl,
             ..LoaderCommand::default()
         };
         let mut prints = None;
@@ -139,11 +142,11 @@ impl LoaderCommand {
     }
 
     /// Sets the variables of the program that its options stand for. An error names one that is unknown.
-    pub(super) fn apply(&self, process: &mut Process, musl: bool) -> Result<(), String> {
+    pub(super) fn apply(&self, process: &mut Process) -> Result<(), String> {
         for (name, value) in &self.variables {
             let before = match process.environment.get(*name) {
                 // The path replaces the variable; other lists are added to it.
-                Some(setting) if *name != LIBRARY_PATH && !musl => {
+                Some(setting) if *name != LIBRARY_PATH && !self.musl => {
                     let known = setting.value.known();
                     known.ok_or_else(|| format!("{name} is unknown"))?
                 }

@@ -212,7 +212,7 @@ fn scripts_are_understood_harmless_or_a_gap() {
         ),
         (
             "#!/bin/sh\n. /gone/x.sh\neval \"$(curl x)\"\nexec \"$@\"\n",
-            "",
+            "line 2, `. /gone/x.sh`, fails, which ends the script before it starts a program",
         ),
         (
             "#!/bin/bash\n[ -e /dev/nvidia0 ] && export LD_PRELOAD=/x.so\nexec \"$@\"\n",

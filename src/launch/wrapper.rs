@@ -1,5 +1,6 @@
 //! Programs that start another one: what they take of their arguments, and what they do to the environment.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::knowledge::{Effect, Knowledge, Wrapper};
@@ -17,6 +18,8 @@ pub(super) struct WrapperContext<'r, 'c> {
     pub knowledge: &'c Knowledge,
     /// The command that starts it.
     pub cause: &'c Rc<Cause>,
+    /// What may keep the program from its work, although it starts.
+    pub notes: &'c RefCell<Vec<String>>,
     /// Its file, without symbolic links.
     pub executable: &'c str,
     /// Whether a script may have changed a file.
@@ -84,8 +87,8 @@ pub(super) fn apply(
         }
         Effect::Pipenv => project(projects::pipenv(process, root)?, process, &from)?,
         Effect::Xargs => rest.push(Value::Many(context.cause.clone())),
-        Effect::Timeout => timeout(&given, context.knowledge)?,
-        Effect::Limits => limits(&given, context.knowledge)?,
+        Effect::Timeout => timeout(&given, context)?,
+        Effect::Limits => limits(&given, context)?,
         Effect::Sudo => {
             check_users(given.option(&["-u", "--user"]).unwrap_or("root"), context)?;
             let call = sudo::Call {
@@ -142,7 +145,7 @@ fn check_users(user: &str, context: &WrapperContext) -> Result<(), String> {
 }
 
 /// `timeout`: a duration that is too short for the program, or that is not one.
-fn timeout(given: &Given, knowledge: &Knowledge) -> Result<(), String> {
+fn timeout(given: &Given, context: &WrapperContext) -> Result<(), String> {
     let text = given.operands[0].known().unwrap_or_default();
     let (number, unit) = match text.strip_suffix(['s', 'm', 'h', 'd']) {
         Some(number) => (number, text.chars().last()),
@@ -160,30 +163,29 @@ fn timeout(given: &Given, knowledge: &Knowledge) -> Result<(), String> {
         _ => return Err(format!("the duration `{text}` is not understood")),
     };
     // 0 is no limit.
-    match seconds > 0.0 && seconds * factor < knowledge.shortest_timeout() {
-        true => Err(format!("it ends the program after {text}")),
-        false => Ok(()),
+    if seconds > 0.0 && seconds * factor < context.knowledge.shortest_timeout() {
+        let note = format!("ends the program after {text}");
+        context.notes.borrow_mut().push(note);
     }
+    Ok(())
 }
 
 /// `prlimit`: limits under which a program may fail.
-fn limits(given: &Given, knowledge: &Knowledge) -> Result<(), String> {
+fn limits(given: &Given, context: &WrapperContext) -> Result<(), String> {
     for (name, value) in &given.options {
         let text = value.known().unwrap_or_default();
         let text = text.strip_prefix('=').unwrap_or(text);
-        let name = name
-            .strip_prefix('-')
-            .filter(|it| !it.starts_with('-'))
-            .unwrap_or(name);
-        for part in text
-            .split(':')
-            .filter(|it| !matches!(*it, "" | "unlimited" | "-1"))
-        {
-            if knowledge.limits(name, part.parse().ok(), false) {
-                return Err(format!(
-                    "it limits {} to {part}",
-                    name.trim_start_matches('-')
-                ));
+        let short = name.strip_prefix('-').filter(|it| !it.starts_with('-'));
+        for part in text.split(':') {
+            if matches!(part, "" | "unlimited" | "-1") {
+                continue;
+            }
+            let number = part.parse();
+            let number = number.map_err(|_| format!("the limit `{part}` is not understood"))?;
+            let option = short.unwrap_or(name);
+            if context.knowledge.limits(option, Some(number), false) {
+                let note = format!("limits what the program may use ({name} {part})");
+                context.notes.borrow_mut().push(note);
             }
         }
     }

@@ -8,8 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::layers::directory_facts;
+use imgcheck::Overlay;
+use imgcheck::internals::elf::ElfFacts;
 use imgcheck::internals::image::{Credentials, RootFilesystem};
-use imgcheck::internals::loader::{Libc, Process, System};
+use imgcheck::internals::knowledge;
+use imgcheck::internals::launch::Launch;
+use imgcheck::internals::loader::{self, Libc, Process, System};
+use oci_spec::image::ImageConfiguration;
+use serde_json::json;
 use testkit::tools::{say, tool};
 
 /// Prints what is mapped.
@@ -36,7 +42,8 @@ const LAUNCHER: &str = r#"
 #include <sys/stat.h>
 #include <unistd.h>
 int main(int count, char **arguments, char **environment) {
-    char *program[] = {"/app/main", 0};
+    char *alone[] = {"/app/main", 0};
+    char **program = count > 2 ? arguments + 2 : alone;
     if (chdir(arguments[1]) || unshare(CLONE_NEWNS) || mount("none", "/", 0, MS_REC | MS_PRIVATE, 0)) return 100;
     if (mkdir("proc", 0755) || mount("/proc", "proc", 0, MS_BIND | MS_REC, 0) || chroot(".")) return 101;
     if (setgroups(0, 0) || setgid(12345) || setuid(12345)) return 102;
@@ -66,6 +73,8 @@ const RELOCATED: &str = "/nix/store/glibcx/lib/ld-linux-x86-64.so.2";
 struct Chroot {
     directory: tempfile::TempDir,
     environment: BTreeMap<String, String>,
+    /// The loader as the command, with its arguments; empty to execute the program.
+    command: Vec<String>,
     is_secure: bool,
     /// How the program is linked.
     #[expect(dead_code, reason = "for messages")]
@@ -110,6 +119,7 @@ impl Chroot {
         let chroot = Chroot {
             directory: tempfile::tempdir().unwrap(),
             environment: BTreeMap::new(),
+            command: Vec::new(),
             is_secure: false,
             options: options.iter().map(|it| (*it).to_owned()).collect(),
         };
@@ -250,6 +260,7 @@ impl Chroot {
     fn real(&self) -> (Vec<String>, usize) {
         let output = Command::new(self.inside("/launcher"))
             .arg(self.root())
+            .args(&self.command)
             .env_clear()
             .envs(&self.environment)
             .output()
@@ -282,7 +293,10 @@ impl Chroot {
         let is_secure = program.is_secure_for(&user);
         assert_eq!(is_secure, self.is_secure);
         let environment = self.environment.clone();
-        let mut system = System::of(&root, program.elf().unwrap(), environment, "/").unwrap();
+        let mut system = match self.command.is_empty() {
+            true => System::of(&root, program.elf().unwrap(), environment, "/").unwrap(),
+            false => self.by_command(&root, program.elf().unwrap()),
+        };
         if is_secure {
             system = system.in_secure_mode();
         }
@@ -294,6 +308,48 @@ impl Chroot {
             }
             Err(failure) => (vec![failure.faults[0].message(Libc::Glibc)], usize::MAX),
         }
+    }
+
+    /// The loader as the command, as the model of the container's start reads it.
+    fn by_command<'r>(&self, root: &'r RootFilesystem<'r>, program: &ElfFacts) -> System<'r> {
+        let variables = self.environment.iter();
+        let variables: Vec<String> = variables.map(|(name, it)| format!("{name}={it}")).collect();
+        let config: ImageConfiguration = serde_json::from_value(json!({
+            "architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": []},
+            "config": {"Env": variables, "Cmd": self.command, "User": "12345"},
+        }))
+        .unwrap();
+        let launch = Launch::of(
+            root,
+            &config,
+            &Overlay::default(),
+            &knowledge::launch().unwrap(),
+        );
+        assert_eq!(launch.gaps, [], "{self:?}");
+        let command = launch.loader.clone().unwrap();
+        let program = ElfFacts {
+            interpreter: Some(command.loader.clone()),
+            ..program.clone()
+        };
+        let system = System::of(root, &program, launch.environment.clone(), "/").unwrap();
+        system.by_command(loader::Command {
+            loader: command.loader,
+            program: launch.absolute(&command.program),
+            inhibit_rpath: command.inhibit_rpath,
+            inhibits_cache: command.inhibits_cache,
+        })
+    }
+
+    fn command(mut self, words: &[&str]) -> Self {
+        self.command = words.iter().map(|it| (*it).to_owned()).collect();
+        self
+    }
+
+    fn link(self, path: &str, target: &str) -> Self {
+        let path = self.inside(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, path).unwrap();
+        self
     }
 
     /// Model and loader agree; `expected` is the library that answers, or what the message says.
@@ -464,4 +520,85 @@ fn secure_execution() {
         .with(&path)
         .text("/etc/ld.so.preload", "/opt/libp.so libp.so\n")
         .check("/opt/libp.so");
+}
+
+/// The loader as the command: its options, and whose links count for `$ORIGIN`.
+#[test]
+fn the_loader_as_the_command() {
+    if !can_run() {
+        return;
+    }
+    const PATH: &str = "--library-path";
+    const INHIBIT: &str = "--inhibit-rpath";
+    let main = "/app/main";
+    let plain = || Chroot::new(STANDARD, &[]);
+    let two = || plain().with("/opt/lib/libt.so").with("/opt/other/libt.so");
+    let by = |words: &[&str]| two().command(words);
+    by(&[STANDARD, main]).check(MISSING);
+    by(&[STANDARD, PATH, "/opt/lib", main]).check("/opt/lib/libt.so");
+    by(&[STANDARD, PATH, "/opt/lib", main])
+        .variable("LD_LIBRARY_PATH", "/opt/other")
+        .check("/opt/lib/libt.so");
+    by(&[STANDARD, PATH, "", main])
+        .variable("LD_LIBRARY_PATH", "/opt/other")
+        .check(MISSING);
+    by(&[STANDARD, PATH, "/opt/lib", PATH, "/opt/other", main]).check("/opt/other/libt.so");
+    by(&[STANDARD, PATH, "$ORIGIN/../opt/lib", main]).check("/opt/lib/libt.so");
+    by(&[STANDARD, "--argv0", "other", main])
+        .variable("LD_LIBRARY_PATH", "/opt/other")
+        .check("/opt/other/libt.so");
+    by(&[STANDARD, "--preload", "/opt/lib/libt.so", main])
+        .variable("LD_PRELOAD", "/opt/other/libt.so")
+        .check("/opt/other/libt.so");
+    by(&[STANDARD, "--preload", "/opt/none.so:/opt/lib/libt.so", main]).check("/opt/lib/libt.so");
+    // The kernel follows links to the program; the loader does not.
+    let linked = |options: &[&str]| {
+        let chroot = Chroot::new(STANDARD, options).link("/srv/bin/main", "../../app/main");
+        chroot.with("/own/libt.so").with("/srv/own/libt.so")
+    };
+    let own = &["-Wl,-rpath,$ORIGIN/../own"];
+    linked(own).check("/own/libt.so");
+    linked(own)
+        .command(&[STANDARD, main])
+        .check("/app/../own/libt.so");
+    linked(own)
+        .command(&[STANDARD, "/srv/bin/main"])
+        .check("/srv/bin/../own/libt.so");
+    linked(own)
+        .command(&[STANDARD, "srv/bin/main"])
+        .check("/srv/bin/../own/libt.so");
+    // Which objects an element of the list names.
+    for (list, answer) in [
+        ("", MISSING),
+        (":x", MISSING),
+        ("x:", "/own/libt.so"),
+        (main, "/own/libt.so"),
+        ("x::y", MISSING),
+    ] {
+        let command = [STANDARD, INHIBIT, list, main];
+        linked(own).command(&command).check(answer);
+    }
+    let cached = || {
+        let chroot = plain().with("/opt/cached/libt.so");
+        chroot.cache("/etc/ld.so.cache", &["/opt/cached"])
+    };
+    cached()
+        .command(&[STANDARD, main])
+        .check("/opt/cached/libt.so");
+    cached()
+        .command(&[STANDARD, "--inhibit-cache", main])
+        .check(MISSING);
+    // The loader that is the command counts, not the one that the program names.
+    let relocated = || {
+        let chroot = plain().with("/nix/lib/libt.so");
+        let bytes = fs::read(Path::new(LIBRARIES).join("ld-linux-x86-64.so.2")).unwrap();
+        chroot.write(RELOCATED, &replaced(bytes), 0o755);
+        let libc = fs::read(Path::new(LIBRARIES).join("libc.so.6")).unwrap();
+        chroot.write("/nix/store/glibcx/lib/libc.so.6", &libc, 0o755);
+        chroot
+    };
+    relocated().check(MISSING);
+    relocated()
+        .command(&[RELOCATED, main])
+        .check("/nix/lib/libt.so");
 }

@@ -34,6 +34,8 @@ pub struct Derived {
     pub loader: LoaderFacts,
     pub tree: Tree,
     pub gaps: Vec<Gap>,
+    /// How the container starts.
+    pub launch: Launch,
     /// What is not understood of how the container starts, and frameworks that no program reaches.
     pub other_gaps: Vec<Gap>,
 }
@@ -228,12 +230,13 @@ impl Image {
         loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
         Ok(Derived {
-            other_gaps: [launch.gaps, coverage::gaps(&loader)].concat(),
+            other_gaps: [launch.gaps.clone(), coverage::gaps(&loader)].concat(),
             config,
             stack,
             loader,
             tree,
-            gaps: programs.gaps,
+            gaps: programs.gaps.clone(),
+            launch,
         })
     }
 }

@@ -21,17 +21,18 @@ pub fn ways() -> Vec<Way> {
         users(),
         writes(),
         loader(),
+        super::starts::ways(),
     ]
     .concat()
 }
 
 /// A way with the other PyTorch in `/opt/evil`.
-fn evil(name: &'static str, says: &'static str) -> Way {
+pub fn evil(name: &'static str, says: &'static str) -> Way {
     way(name, EVIL, says).evil("opt/evil")
 }
 
 /// The same, but the PyTorch that is installed runs.
-fn harmless(name: &'static str) -> Way {
+pub fn harmless(name: &'static str) -> Way {
     way(name, GOOD, GOOD).evil("opt/evil")
 }
 
@@ -446,6 +447,7 @@ fn wrappers() -> Vec<Way> {
             .command(&["dumb-init", "env", set, "python3", "/app/main.py"])
             .not_run(),
         evil("`gosu root env …`", EVIL)
+            .file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
             .command(&["gosu", "root", "env", set, "python3", "/app/main.py"])
             .not_run(),
         way(
