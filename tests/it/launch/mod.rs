@@ -3,6 +3,7 @@
 mod bench;
 mod generated;
 mod scripts;
+mod users;
 
 use std::path::Path;
 
