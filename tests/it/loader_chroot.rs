@@ -547,10 +547,14 @@ fn the_loader_as_the_command() {
     by(&[STANDARD, "--argv0", "other", main])
         .variable("LD_LIBRARY_PATH", "/opt/other")
         .check("/opt/other/libt.so");
-    by(&[STANDARD, "--preload", "/opt/lib/libt.so", main])
-        .variable("LD_PRELOAD", "/opt/other/libt.so")
-        .check("/opt/other/libt.so");
-    by(&[STANDARD, "--preload", "/opt/none.so:/opt/lib/libt.so", main]).check("/opt/lib/libt.so");
+    let preloading = |list: &str| {
+        let chroot = two().with("/opt/libp.so").with("/opt/libq.so");
+        let chroot = chroot.variable("LD_PRELOAD", "/opt/libq.so");
+        chroot.command(&[STANDARD, PATH, "/opt/lib", "--preload", list, main])
+    };
+    preloading("/opt/libp.so").check("/opt/libp.so");
+    preloading("/opt/libp.so").check("/opt/libq.so");
+    preloading("/opt/none.so:/opt/libp.so").check("/opt/libp.so");
     // The kernel follows links to the program; the loader does not.
     let linked = |options: &[&str]| {
         let chroot = Chroot::new(STANDARD, options).link("/srv/bin/main", "../../app/main");

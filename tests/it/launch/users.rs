@@ -21,7 +21,11 @@ fn failures(image: &Image, overlay: &Overlay) -> Vec<StartFailure> {
 
 #[test]
 fn a_user_or_group_must_be_in_the_image_or_a_number() {
-    let files = |user| image(user).text("etc/passwd", PASSWD).text("etc/group", GROUP);
+    let files = |user| {
+        image(user)
+            .text("etc/passwd", PASSWD)
+            .text("etc/group", GROUP)
+    };
     for (user, said) in [
         ("", None),
         ("root", None),
@@ -32,11 +36,26 @@ fn a_user_or_group_must_be_in_the_image_or_a_number() {
         ("1000", None),
         ("4711:4711", None),
         ("2147483647", None),
-        ("ghost", Some("unable to find user ghost: no matching entries in passwd file")),
-        ("App", Some("unable to find user App: no matching entries in passwd file")),
-        ("app:ghosts", Some("unable to find group ghosts: no matching entries in group file")),
-        ("1000:ghosts", Some("unable to find group ghosts: no matching entries in group file")),
-        ("2147483648", Some("uids and gids must be in range 0-2147483647")),
+        (
+            "ghost",
+            Some("unable to find user ghost: no matching entries in passwd file"),
+        ),
+        (
+            "App",
+            Some("unable to find user App: no matching entries in passwd file"),
+        ),
+        (
+            "app:ghosts",
+            Some("unable to find group ghosts: no matching entries in group file"),
+        ),
+        (
+            "1000:ghosts",
+            Some("unable to find group ghosts: no matching entries in group file"),
+        ),
+        (
+            "2147483648",
+            Some("uids and gids must be in range 0-2147483647"),
+        ),
         ("0:-1", Some("uids and gids must be in range 0-2147483647")),
     ] {
         let found = failures(&files(user), &Overlay::default());
@@ -49,7 +68,10 @@ fn a_user_or_group_must_be_in_the_image_or_a_number() {
 #[test]
 fn without_the_files_only_numbers_start() {
     let of = |user| failures(&image(user), &Overlay::default()).len();
-    assert_eq!((of("1000:1000"), of(""), of("root"), of("app")), (0, 0, 1, 1));
+    assert_eq!(
+        (of("1000:1000"), of(""), of("root"), of("app")),
+        (0, 0, 1, 1)
+    );
 }
 
 /// What is not known is no error: a file that was not read, a volume over it, a user that the caller replaces.
@@ -72,10 +94,15 @@ fn what_is_unknown_is_no_error() {
 fn the_platform_token_is_a_gap_where_it_matters() {
     let gaps = |value: &str, file: &str| {
         let variable = format!("LD_LIBRARY_PATH={value}");
-        let image = Image::python().torch().text(file, "");
+        let image = Image::python()
+            .torch()
+            .package("torch", "2.8.0+cu128")
+            .text(file, "");
         let image = image.process(&[&variable], &["python3"]);
         let gaps = image.derive(&Overlay::default()).unwrap().gaps;
-        gaps.iter().filter(|it| it.message.contains("$PLATFORM")).count()
+        gaps.iter()
+            .filter(|it| it.message.contains("$PLATFORM"))
+            .count()
     };
     assert_eq!(gaps("/opt/$PLATFORM", "opt/haswell/x"), 1);
     assert_eq!(gaps("/opt/$PLATFORM", "opt/x86_64/x"), 1);

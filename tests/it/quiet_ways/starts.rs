@@ -22,7 +22,7 @@ fn none(name: &'static str, says: &'static str) -> Way {
 
 /// The PyTorch that is installed runs, and there is nothing to say.
 fn healthy(name: &'static str) -> Way {
-    harmless(name).silent()
+    way(name, GOOD, GOOD).silent()
 }
 
 fn variables() -> Vec<Way> {
@@ -42,7 +42,7 @@ fn variables() -> Vec<Way> {
         none("`LD_DEBUG=libs,help`", NOT_RUN).env("LD_DEBUG=libs,help"),
         healthy("`LD_DEBUG=libs`").env("LD_DEBUG=libs"),
         healthy("`LD_DEBUG=helpful`").env("LD_DEBUG=helpful"),
-        healthy("LD_BIND_NOW, LD_WARN, LD_VERBOSE and LD_SHOW_AUXV")
+        healthy("LD_BIND_NOW, LD_WARN and LD_VERBOSE")
             .env("LD_BIND_NOW=1")
             .env("LD_WARN=1")
             .env("LD_VERBOSE=1"),
@@ -148,7 +148,7 @@ fn wrappers() -> Vec<Way> {
             )
             .command(&["perl", "/app/start.pl"]),
         none("`prlimit --as=…`", LAUNCH).command(&["prlimit", "--as=1000000", "python3", SCRIPT]),
-        none("`prlimit -n4`", LAUNCH).command(&["prlimit", "-n4", "python3", SCRIPT]),
+        none("`prlimit -n3`", LAUNCH).command(&["prlimit", "-n3", "python3", SCRIPT]),
         none(
             "`prlimit --nofile 4096`, whose value is the command",
             LAUNCH,
@@ -203,7 +203,7 @@ fn scripts() -> Vec<Way> {
         none("`exit 1` before `exec`", LAUNCH).sh("exit 1; exec python3 /app/main.py"),
         none("a variable that has to be set", LAUNCH)
             .sh(": ${MODEL:?is required}; exec python3 /app/main.py"),
-        healthy("`false || true` under `set -e`")
+        healthy("a failure that is caught, under `set -e`")
             .sh("set -e; false || true; exec python3 /app/main.py"),
         healthy("`false` without `set -e`").sh("false; exec python3 /app/main.py"),
         evil("a script that rewrites /etc/passwd and unsets HOME", LAUNCH)
@@ -266,7 +266,7 @@ fn rights() -> Vec<Way> {
         user("`encodings` that the user may not search", UNREADABLE)
             .file("usr/lib/python3.11/encodings/__init__.py", "")
             .mode("usr/lib/python3.11/encodings", 0o700),
-        healthy("PYTHONPATH with a package that the user may not search, and one that is open")
+        harmless("PYTHONPATH with a package that the user may not search, and one that is open")
             .user(1000)
             .mode("opt/evil/torch", 0o700)
             .env(SET),
