@@ -68,7 +68,7 @@ fn members(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Writes the sample with a further layer and this `config`, as a docker archive.
-fn write(path: &Path, config: &Value, layer: &[Item]) {
+pub fn write(path: &Path, config: &Value, layer: &[Item]) {
     let sample = members(&fs::read(repository(SAMPLE)).unwrap());
     let manifest: Value = serde_json::from_slice(&sample["manifest.json"]).unwrap();
     let mut names: Vec<String> = serde_json::from_value(manifest[0]["Layers"].clone()).unwrap();

@@ -1,6 +1,6 @@
 //! Kubernetes: what is read of a Pod, and where it may run.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Input, classes, containers, findings};
 
@@ -248,4 +248,24 @@ fn nodes_as_kubectl_prints_them() {
         )
     );
     assert_eq!(findings(container), ["deploy-node-class-unknown 8:28"]);
+}
+
+/// USER of the image is looked up when the Pod does not say `runAsUser`.
+#[test]
+fn run_as_user_replaces_the_user_of_the_image() {
+    let refused = |container: &str, spec: &str| {
+        let input = Input::new(&pod(container, spec));
+        let archive = input.path().join("ghost.tar");
+        let config = json!({"User": "ghost", "Cmd": ["python3", "serve.py"]});
+        crate::entrypoints::write(&archive, &config, &[]);
+        input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
+        let (_, report) = input.json(&[]);
+        let found = findings(containers(&report)[0]);
+        found.iter().any(|it| it.starts_with("launch-no-such-user"))
+    };
+    let context = "securityContext: {runAsUser: 1000, runAsGroup: 1000}";
+    assert!(refused("", ""));
+    assert!(refused("securityContext: {runAsNonRoot: true}", ""));
+    assert!(!refused(context, ""));
+    assert!(!refused("", context));
 }
