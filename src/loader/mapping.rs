@@ -114,7 +114,7 @@ impl<'r> Process<'r> {
             return Some(id);
         }
         // The loader is mapped before everything else, and gets its place in load order when it is first requested.
-        let path = self.objects[0].elf.interpreter.as_deref()?;
+        let path = self.interpreter()?;
         let is_interpreter = match self.system.libc {
             Libc::Glibc => path.rsplit('/').next() == name.rsplit('/').next(),
             Libc::Musl => is_built_into_musl(name),

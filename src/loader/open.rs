@@ -104,12 +104,19 @@ impl<'r> Process<'r> {
         names.map(str::to_owned).collect()
     }
 
+    /// The path of the loader: that of the command, or else the one that the program names.
+    pub(super) fn interpreter(&self) -> Option<&str> {
+        match &self.system.command {
+            Some(command) => Some(&command.loader),
+            None => self.objects[0].elf.interpreter.as_deref(),
+        }
+    }
+
     /// The loader's place in load order is where it is first needed; it comes last if nothing needs it by name.
     fn add_interpreter(&mut self) {
         let mut reasons = self.objects.iter().map(|it| &it.reason);
         let is_loaded = reasons.any(|reason| *reason == Reason::Interpreter);
-        let own = self.system.command.as_ref().map(|it| it.loader.clone());
-        if let Some(path) = own.or(self.objects[0].elf.interpreter.clone())
+        if let Some(path) = self.interpreter().map(str::to_owned)
             && !is_loaded
             && let Answer::Found(file) = self.search.by_path(&path)
         {
