@@ -15,7 +15,7 @@ use crate::limits::Limit;
 use crate::policy::{Baseline, Config, Expectation, Policy, discover};
 use crate::rules::RuleSet;
 use crate::source::registry::{Guard, Options, Registries};
-use crate::targets::{GpuTable, Target};
+use crate::targets::{Tables, Target};
 
 /// Builds a [`Checker`]. What is given here takes precedence over the configuration file.
 ///
@@ -243,16 +243,16 @@ impl CheckerBuilder {
     /// The configuration, a rule, an expectation, a target or the baseline is wrong, or the cache URL has no known scheme.
     pub fn build(self) -> Result<Checker> {
         let (rules, knowledge) = (self.builtin_rules()?, Knowledge::read()?);
-        let gpus = &knowledge.targets.gpus;
-        let config = self.configuration.load(gpus)?;
+        let targets = &knowledge.targets;
+        let config = self.configuration.load(targets)?;
         self.check_found(&config)?;
         let mut limits = config.limits;
         for (limit, value) in &self.limits {
             limits.set(*limit, *value);
         }
-        let mut policy = self.policy(&config, gpus)?;
+        let mut policy = self.policy(&config, targets)?;
         for file in &self.nodes {
-            let classes = node_files::classes(std::slice::from_ref(file), gpus)?;
+            let classes = node_files::classes(std::slice::from_ref(file), &targets.gpus)?;
             let classes = classes.into_iter().filter(|it| it.has_gpu);
             policy.targets.extend(classes.map(|it| it.target.clone()));
         }
@@ -314,7 +314,7 @@ impl CheckerBuilder {
         Err(Error::usage(problem).with_help(help))
     }
 
-    fn policy(&self, config: &Config, gpus: &GpuTable) -> Result<Policy> {
+    fn policy(&self, config: &Config, tables: &Tables) -> Result<Policy> {
         let mut policy = config.policy.clone();
         policy.fail_on = self.fail_on.unwrap_or(policy.fail_on);
         policy.strict |= self.strict;
@@ -330,11 +330,11 @@ impl CheckerBuilder {
             })?;
             policy.expectations.push(expectation);
         }
-        self.set_targets(&mut policy.targets, gpus)?;
+        self.set_targets(&mut policy.targets, tables)?;
         Ok(policy)
     }
 
-    fn set_targets(&self, targets: &mut Vec<Target>, gpus: &GpuTable) -> Result<()> {
+    fn set_targets(&self, targets: &mut Vec<Target>, tables: &Tables) -> Result<()> {
         if self.gpus.is_empty() && self.driver.is_none() {
             return Ok(());
         }
@@ -343,10 +343,11 @@ impl CheckerBuilder {
             gpus: self.gpus.clone(),
             driver: self.driver.clone(),
         };
-        given.check(gpus).map_err(Error::misread)?;
+        given.check(tables).map_err(Error::misread)?;
         if self.gpus.is_empty() && !targets.is_empty() {
             for target in targets {
                 target.driver.clone_from(&self.driver);
+                target.check(tables).map_err(Error::misread)?;
             }
         } else {
             *targets = vec![given];
@@ -386,7 +387,7 @@ impl CheckerBuilder {
 }
 
 impl Configuration {
-    fn load(&self, gpus: &GpuTable) -> Result<Config> {
+    fn load(&self, tables: &Tables) -> Result<Config> {
         match self {
             Configuration::None => Ok(Config::default()),
             Configuration::File(path) if is_missing(path) => {
@@ -394,12 +395,14 @@ impl Configuration {
                 Err(Error::usage(format!("--config {path}: no such file")))
             }
             // A file elsewhere is the user's own, or a pipe.
-            Configuration::File(path) => Config::load(path, Tree::working(path).as_ref(), gpus),
+            Configuration::File(path) => Config::load(path, Tree::working(path).as_ref(), tables),
             Configuration::Discover(directory) => match discover::in_repository(directory) {
-                Some(path) => Config::load(&path, Some(&Tree::of(&path)), gpus),
+                Some(path) => Config::load(&path, Some(&Tree::of(&path)), tables),
                 // Nobody but the user writes it, and dotfiles are often links.
-                None => discover::of_user()
-                    .map_or_else(|| Ok(Config::default()), |it| Config::load(&it, None, gpus)),
+                None => discover::of_user().map_or_else(
+                    || Ok(Config::default()),
+                    |it| Config::load(&it, None, tables),
+                ),
             },
         }
     }

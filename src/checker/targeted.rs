@@ -32,7 +32,7 @@ impl Checker {
             driver: driver.map(str::to_owned),
         };
         target
-            .check(&self.knowledge.targets.gpus)
+            .check(&self.knowledge.targets)
             .map_err(Error::misread)?;
         let mut policy = self.policy.clone();
         policy.targets = vec![target];

@@ -23,7 +23,7 @@ use crate::json_schema;
 use crate::limits::{Limit, Limits};
 use crate::required_version;
 use crate::spelling::{InvalidInput, nearest};
-use crate::targets::{DriverVersion, GpuTable, Target};
+use crate::targets::{DriverVersion, Gpu, Tables, Target};
 use crate::yaml::{self, Pairs, Spanned};
 
 /// The largest configuration file, in bytes.
@@ -72,12 +72,12 @@ impl Config {
     ///
     /// # Errors
     /// [`Error::Config`]: the file cannot be read, or a key or value is invalid.
-    pub fn load(path: &Path, tree: Option<&Tree>, gpus: &GpuTable) -> Result<Self> {
+    pub fn load(path: &Path, tree: Option<&Tree>, tables: &Tables) -> Result<Self> {
         let text = super::read::read_text(path, tree, MAX_FILE)?;
         let directory = path.parent().unwrap_or(Path::new(""));
         Ok(Config {
             tree: tree.cloned(),
-            ..Config::read(&path.display().to_string(), &text, directory, gpus)?
+            ..Config::read(&path.display().to_string(), &text, directory, tables)?
         })
     }
 
@@ -85,11 +85,11 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::load`].
-    pub fn read(name: &str, text: &str, directory: &Path, gpus: &GpuTable) -> Result<Self> {
-        Config::parse(name, text, directory, gpus).map_err(config_error)
+    pub fn read(name: &str, text: &str, directory: &Path, tables: &Tables) -> Result<Self> {
+        Config::parse(name, text, directory, tables).map_err(config_error)
     }
 
-    fn parse(name: &str, text: &str, directory: &Path, gpus: &GpuTable) -> Result<Self> {
+    fn parse(name: &str, text: &str, directory: &Path, tables: &Tables) -> Result<Self> {
         required_version::check(name, text)?;
         let file: Option<File> = yaml::parse(name, text)?;
         let file = file.unwrap_or_default();
@@ -99,7 +99,7 @@ impl Config {
         };
         let resolved = |path: &Spanned<String>| directory.join(&path.value);
         Ok(Config {
-            policy: source.policy(&file, gpus)?,
+            policy: source.policy(&file, tables)?,
             rules: file.rules.iter().map(resolved).collect(),
             baseline: file.baseline.as_ref().map(resolved),
             limits: source.limits(&file.limits)?,
@@ -225,7 +225,7 @@ fn named_rules(file: &File) -> Vec<(String, Range<usize>)> {
 }
 
 impl Source {
-    fn policy(&self, file: &File, gpus: &GpuTable) -> Result<Policy> {
+    fn policy(&self, file: &File, tables: &Tables) -> Result<Policy> {
         let defaults = Policy::default();
         Ok(Policy {
             fail_on: match &file.fail_on {
@@ -234,8 +234,8 @@ impl Source {
             },
             strict: file.strict,
             severities: self.severities(&file.severities)?,
-            targets: self.each(&file.targets, |source, it| source.target(it, gpus))?,
-            clusters: self.clusters(&file.clusters, gpus)?,
+            targets: self.each(&file.targets, |source, it| source.target(it, tables))?,
+            clusters: self.clusters(&file.clusters, tables)?,
             digest_namespaces: file.digests.iter().map(|it| it.value.clone()).collect(),
             expectations: self.each(&file.expect, Source::expectation)?,
             stacks: self.each(&file.stacks, Source::stack)?,
@@ -268,7 +268,7 @@ impl Source {
         Ok(limits)
     }
 
-    fn target(&self, entry: &TargetEntry, known: &GpuTable) -> Result<Target> {
+    fn target(&self, entry: &TargetEntry, tables: &Tables) -> Result<Target> {
         let target = Target {
             name: entry.name.value.clone(),
             gpus: entry.gpus.iter().map(|gpu| gpu.value.clone()).collect(),
@@ -279,13 +279,26 @@ impl Source {
             let help = "add `gpus: [a100]`, `driver: \"535.183.06\"`, or both";
             return Err(self.fault(yaml::span(&entry.name), &problem, help));
         }
-        for gpu in &entry.gpus {
-            self.located(gpu, known.parse(&gpu.value))?;
-        }
-        if let Some(driver) = &entry.driver {
-            self.located(driver, DriverVersion::parse(&driver.value))?;
-        }
+        self.check_pairs(&entry.gpus, entry.driver.as_ref(), tables)?;
         Ok(target)
+    }
+
+    /// Checks that the GPUs and the driver are known, and that one machine can have them.
+    fn check_pairs(
+        &self,
+        gpus: &[Spanned<String>],
+        driver: Option<&Spanned<String>>,
+        tables: &Tables,
+    ) -> Result<()> {
+        let read = |source: &Self, gpu: &Spanned<String>| {
+            source.located(gpu, tables.gpus.parse(&gpu.value))
+        };
+        let gpus: Vec<Gpu> = self.each(gpus, read)?;
+        let Some(driver) = driver else {
+            return Ok(());
+        };
+        let version = self.located(driver, DriverVersion::parse(&driver.value))?;
+        self.located(driver, tables.check_pairs(&gpus, &version))
     }
 
     fn expectation(&self, text: &Spanned<String>) -> Result<Expectation> {

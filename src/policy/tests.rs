@@ -31,8 +31,8 @@ baseline: known.json
 "#;
 
 fn read(text: &str) -> Result<Config> {
-    let gpus = crate::knowledge::gpus().unwrap();
-    Config::read(".imgcheck.yaml", text, Path::new("team"), &gpus)
+    let tables = crate::knowledge::targets().unwrap();
+    Config::read(".imgcheck.yaml", text, Path::new("team"), &tables)
 }
 
 fn finding(rule: &str, path: &str) -> Finding {

@@ -4,16 +4,30 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::facts::{CacheFacts, LoaderFacts};
-use crate::image::RootFilesystem;
+use crate::image::{Node, RootFilesystem};
 use crate::loader::System;
 use crate::loader::abi::Abi;
 use crate::loader::cache::Cache;
-use crate::loader::ldconfig::{self, CacheState, Rebuilt, Staleness};
+use crate::loader::ldconfig::{
+    self, CacheState, DirectoryOrigin, Rebuilt, Staleness, system_directories,
+};
 
 /// The cache of an image, and the one that `ldconfig` would write.
 pub(super) struct Index<'s> {
     rebuilt: Rebuilt<'s>,
     staleness: Staleness,
+    /// The built-in directories of `ldconfig`. NVIDIA's container toolkit mounts the driver's libraries into one of them.
+    system: Vec<String>,
+}
+
+/// A file of the image that takes the place of a library of the host.
+pub(super) struct Substitute<'i> {
+    /// The path that the loader finds.
+    pub path: &'i str,
+    /// The file there.
+    pub node: Node<'i>,
+    /// Where its directory is configured: `/etc/ld.so.conf.d/cuda.conf:1`.
+    pub origin: String,
 }
 
 impl<'s> Index<'s> {
@@ -28,7 +42,43 @@ impl<'s> Index<'s> {
         })?;
         let rebuilt = ldconfig::rebuild(root, abi, glibc);
         let staleness = ldconfig::staleness(root, &rebuilt);
-        Some(Index { rebuilt, staleness })
+        Some(Index {
+            rebuilt,
+            staleness,
+            system: system_directories(root, abi).collect(),
+        })
+    }
+
+    /// The file that answers to a name, once `ldconfig` has run in a container that has the libraries of the host; `None` if no file of
+    /// the image does, or if the host's comes first. Of equal names, the cache has that of the directory that is configured first.
+    pub fn substitute(&self, name: &str) -> Option<Substitute<'_>> {
+        if !self.rebuilt.complete {
+            return None;
+        }
+        let entries = &self.rebuilt.cache.entries;
+        let at = entries.iter().position(|entry| entry.name == name)?;
+        let path = entries[at].path.as_str();
+        let configured = &self.rebuilt.configuration.directories;
+        let place = |directory: &str| configured.iter().position(|it| it.path == directory);
+        let own = place(path.rsplit_once('/')?.0)?;
+        let of_host = self.system.iter().filter_map(|it| place(it)).min();
+        if of_host.is_some_and(|host| host <= own) {
+            return None;
+        }
+        let DirectoryOrigin::File { path: file, line } = &configured[own].origin else {
+            return None;
+        };
+        Some(Substitute {
+            path,
+            node: self.rebuilt.files[at],
+            origin: format!("{file}:{line}"),
+        })
+    }
+
+    /// Whether a directory is one into which the host's libraries are mounted.
+    pub fn is_of_system(&self, directory: &str) -> bool {
+        let directory = directory.trim_end_matches('/');
+        self.system.iter().any(|it| it == directory)
     }
 
     /// The cache after `ldconfig`, if it differs. NVIDIA's container toolkit writes one even if the image has none

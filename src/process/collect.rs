@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
+use super::cache::{self, Index};
 use super::describer::Describer;
-use super::facts::{DriverLibrary, LoaderFacts, ProcessFacts};
+use super::facts::{DriverLibrary, LoaderFacts, ObjectFacts, ProcessFacts};
 use super::faults;
 use super::hosts::Hosts;
-use super::knowledge::Knowledge;
 use super::model::{self, ModeledProcess, Programs};
 use super::modules::NativeModules;
-use super::tree::{self, Tree};
-use super::{cache, shadowed, shared_faults};
+use super::tree::{self, ProcessTree, Tree};
+use super::{shadowed, shared_faults};
 use crate::error::Result;
 
 impl Programs<'_, '_> {
@@ -27,16 +27,22 @@ impl Programs<'_, '_> {
         };
         let mut tree = Tree::default();
         let systems = self.programs.iter().map(|program| &*program.system);
-        let index = cache::Index::of(self.root, systems);
-        let rebuilt = index.as_ref().and_then(cache::Index::changed);
+        let index = Index::of(self.root, systems);
+        let rebuilt = index.as_ref().and_then(Index::changed);
         let hosts = Hosts::of(self.root, rebuilt);
         let mut modules = NativeModules::new(&self.modules);
         for program in &self.programs {
             let mut process = model::play(self.root, self.knowledge, program)?;
-            add(&describer, &process, &mut facts);
+            add(&describer, &process, index.as_ref(), &mut facts);
             hosts.compare(&describer, program, &mut facts)?;
             if trees {
-                tree.processes.push(tree::of(&describer, &process));
+                let own = facts.processes.last();
+                tree.processes.push(ProcessTree {
+                    driver_libraries: own
+                        .map(|it| it.driver_libraries.clone())
+                        .unwrap_or_default(),
+                    ..tree::of(&describer, &process)
+                });
             }
             modules.check(&describer, &program.setup, &mut process, &mut facts)?;
         }
@@ -57,8 +63,13 @@ impl Programs<'_, '_> {
 }
 
 /// Adds the facts of a process; the main process comes first.
-fn add(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts) {
-    let own = of_process(describer, process);
+fn add(
+    describer: &Describer,
+    process: &ModeledProcess,
+    index: Option<&Index>,
+    facts: &mut LoaderFacts,
+) {
+    let own = of_process(describer, process, index);
     if facts.processes.is_empty() {
         let mapped = own.objects.iter().filter(|object| object.when != "use");
         facts.objects = mapped.count();
@@ -68,7 +79,11 @@ fn add(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts)
     faults::record(describer, process, facts);
 }
 
-fn of_process(describer: &Describer, process: &ModeledProcess) -> ProcessFacts {
+fn of_process(
+    describer: &Describer,
+    process: &ModeledProcess,
+    index: Option<&Index>,
+) -> ProcessFacts {
     let objects = process.playback.objects().iter();
     let glibc = process.system.glibc;
     ProcessFacts {
@@ -81,13 +96,18 @@ fn of_process(describer: &Describer, process: &ModeledProcess) -> ProcessFacts {
         objects: objects
             .map(|object| describer.loaded(process, object))
             .collect(),
-        driver_libraries: driver_libraries(describer.knowledge, process),
+        driver_libraries: driver_libraries(describer, process, index),
         library_path_from: process.library_path_from.clone(),
     }
 }
 
 /// The libraries of the driver that the objects of a process need or open, each once per object.
-fn driver_libraries(knowledge: &Knowledge, process: &ModeledProcess) -> Vec<DriverLibrary> {
+fn driver_libraries(
+    describer: &Describer,
+    process: &ModeledProcess,
+    index: Option<&Index>,
+) -> Vec<DriverLibrary> {
+    let knowledge = describer.knowledge;
     let playback = &process.playback;
     let objects = playback.objects();
     let needed = objects
@@ -113,9 +133,35 @@ fn driver_libraries(knowledge: &Knowledge, process: &ModeledProcess) -> Vec<Driv
             opened,
             optional: cause.optional,
             without: cause.without.clone(),
+            after_ldconfig: substitute(describer, process, index, library),
         });
     let mut seen = HashSet::new();
     libraries
         .filter(|it| seen.insert((it.library.clone(), it.needed_by.clone())))
         .collect()
+}
+
+/// The file that a process finds instead of a library of the host, once `ldconfig` has run.
+fn substitute(
+    describer: &Describer,
+    process: &ModeledProcess,
+    index: Option<&Index>,
+    library: &str,
+) -> Option<ObjectFacts> {
+    let index = index.filter(|_| process.system.uses_system_cache())?;
+    let environment = &process.system.environment;
+    let searched_before = environment
+        .get("LD_LIBRARY_PATH")
+        .map_or("", String::as_str);
+    let mut searched_before = searched_before.split([':', ';']);
+    if searched_before.any(|directory| index.is_of_system(directory)) {
+        return None;
+    }
+    let found = index.substitute(library)?;
+    Some(ObjectFacts {
+        request: library.to_owned(),
+        reason: found.origin,
+        found_by: "cache".to_owned(),
+        ..describer.file(process, found.node, found.path)
+    })
 }

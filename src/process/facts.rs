@@ -348,7 +348,7 @@ pub struct ProcessFacts {
 }
 
 /// A library of the host's driver that a process uses, whether or not the image has a file of that name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DriverLibrary {
     /// The requested name: `libnvcuvid.so.1`.
@@ -368,6 +368,10 @@ pub struct DriverLibrary {
     pub optional: bool,
     /// As [`FaultContext::without`].
     pub without: String,
+    /// The file of the image that the loader finds instead of the host's once NVIDIA's container toolkit has run `ldconfig`: its
+    /// directory is configured before the one into which the host's is mounted. Absent if the host's is found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_ldconfig: Option<ObjectFacts>,
 }
 
 /// The import of one package.

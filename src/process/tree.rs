@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::describer::Describer;
-use super::facts::{Import, ObjectFacts, is_zero};
+use super::facts::{DriverLibrary, Import, ObjectFacts, is_zero};
 use super::model::ModeledProcess;
 use super::playback::LoadFailure;
 use super::reasons;
@@ -42,6 +42,9 @@ pub struct ProcessTree {
     pub objects: Vec<MappedObject>,
     /// What could not be loaded, in order.
     pub failures: Vec<FailedLoad>,
+    /// As [`super::facts::ProcessFacts::driver_libraries`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub driver_libraries: Vec<DriverLibrary>,
 }
 
 /// One mapped file.
@@ -145,6 +148,7 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> ProcessTree
         imports: process.imports.clone(),
         objects: mapped,
         failures: failures.collect(),
+        driver_libraries: Vec::new(),
     }
 }
 

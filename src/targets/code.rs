@@ -232,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn a_chip_that_no_table_has_is_judged_by_family_and_ptx() {
+        assert_eq!(how("10.7", &["sm_100"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("10.7", &["sm_100f"], &[]).0, CodeKind::Sass);
+        assert_eq!(how("10.7", &["sm_100a"], &[]).0, CodeKind::None);
+        assert_eq!(how("10.7", &["sm_120"], &["compute_120"]).0, CodeKind::None);
+        assert_eq!(
+            how("10.7", &["sm_90"], &["compute_90"]),
+            (CodeKind::Ptx, "compute_90".to_owned())
+        );
+    }
+
+    #[test]
     fn tegra_runs_its_own_machine_code_only() {
         assert_eq!(how("8.7", &["sm_80", "sm_86"], &[]).0, CodeKind::None);
         assert_eq!(how("8.7", &["sm_87"], &[]).0, CodeKind::Sass);

@@ -12,9 +12,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::driver_table::DriverTable;
 use super::facts::DriverFacts;
 use super::gpu::{Gpu, Segment};
+use super::pairs::contradictions;
+use super::tables::Tables;
 use crate::spelling::InvalidInput;
 use crate::stack::{Component, DriverFloor};
 
@@ -88,7 +89,7 @@ impl DriverVersion {
         numbers(other).is_some_and(|other| significant(&self.numbers) >= significant(&other))
     }
 
-    fn branch(&self) -> Option<u32> {
+    pub(super) fn branch(&self) -> Option<u32> {
         self.numbers.first().copied()
     }
 }
@@ -174,8 +175,9 @@ pub(super) fn judge(
     gpus: &[Gpu],
     floor: Option<&DriverFloor>,
     stack: &[Component],
-    table: &DriverTable,
+    tables: &Tables,
 ) -> DriverFacts {
+    let table = &tables.drivers;
     let compat = Compat::of(stack);
     let facts = DriverFacts {
         version: version.to_string(),
@@ -190,7 +192,14 @@ pub(super) fn judge(
         compat: compat.as_ref().map(|compat| compat.version.to_string()),
         ..DriverFacts::default()
     };
-    let (how, reason) = compatibility(version, gpus, floor, compat.as_ref());
+    let (how, reason) = match contradictions(gpus, version, tables) {
+        // Users cannot name such a target; only the labels of nodes can.
+        Some(problem) => (
+            "unknown",
+            format!("{problem}, so the labels of its nodes contradict each other"),
+        ),
+        None => compatibility(version, gpus, floor, compat.as_ref()),
+    };
     let compiles_ptx = match how {
         "native" | "compat-package" => Some(true),
         // The first native driver of that CUDA is unknown, so this one may be native.

@@ -25,6 +25,30 @@ impl DriverTable {
         row.map(|row| row.max_cuda.as_str())
     }
 
+    /// The oldest GPU generation that a driver branch supports; `None` if nobody has established it. A branch that is not in the table
+    /// supports what the next older one does: a generation that was dropped does not come back.
+    pub(super) fn oldest_architecture(&self, branch: u32) -> Option<&str> {
+        let rows = self.known_architectures();
+        let older = rows.filter(|(row, _)| *row <= branch);
+        older.max_by_key(|(row, _)| *row).map(|(_, oldest)| oldest)
+    }
+
+    /// The newest branch whose oldest GPU generation meets a condition.
+    pub(super) fn last_branch(&self, meets: impl Fn(&str) -> bool) -> Option<u32> {
+        let rows = self.known_architectures();
+        rows.filter(|(_, oldest)| meets(oldest))
+            .map(|(row, _)| row)
+            .max()
+    }
+
+    /// The branches whose oldest GPU generation is known.
+    fn known_architectures(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.branches.iter().filter_map(|row| {
+            let oldest = row.oldest_architecture.as_str();
+            (oldest != "unknown").then_some((row.branch.parse().ok()?, oldest))
+        })
+    }
+
     /// The CUDA release whose driver is the first to compile a PTX ISA version.
     pub(super) fn cuda_of_isa(&self, isa: &str) -> Option<&str> {
         let row = self.ptx_isa.iter().find(|row| row.isa == isa);
@@ -42,6 +66,7 @@ pub struct DriversFile {
 struct Branch {
     branch: String,
     max_cuda: String,
+    oldest_architecture: String,
 }
 
 /// What is read of `cuda.yaml`.

@@ -32,6 +32,10 @@ pub struct GpuFacts {
     pub capability: String,
     /// The market segment.
     pub segment: Segment,
+    /// No table has the compute capability: it is newer than the tables, or no GPU has it. NVIDIA's general rules of compatibility judged
+    /// the code.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
     /// Code that all PyTorch kernels of the loaded copy have. Absent without PyTorch, or for a build without CUDA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torch: Option<Support>,

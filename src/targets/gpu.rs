@@ -72,4 +72,8 @@ pub struct Gpu {
     pub segment: Segment,
     /// Whether it is a Jetson or another Tegra, whose drivers have their own version numbers.
     pub is_tegra: bool,
+    /// Whether a table has its capability. Otherwise only the general rules of compatibility judge it.
+    pub is_listed: bool,
+    /// The first driver branch that supports a GPU of its capability; `None` if nobody has established it.
+    pub first_branch: Option<u32>,
 }

@@ -7,15 +7,19 @@ use serde::Deserialize;
 use super::gpu::{Capability, Gpu, Segment};
 use crate::spelling::{InvalidInput, nearest};
 
-/// The capability of an architecture name.
-fn architecture(text: &str) -> Option<Capability> {
+/// The capability of an architecture name, and whether the text cannot be a model: `107` may be a misspelled one, `sm_107` and `10.7`
+/// are not.
+fn architecture(text: &str) -> Option<(Capability, bool)> {
     let lower = text.trim().to_ascii_lowercase();
     let prefixes = ["sm", "compute", "cc"];
-    let number = prefixes
+    let after_prefix = prefixes
         .iter()
         .find_map(|prefix| lower.strip_prefix(prefix));
-    let number = number.unwrap_or(&lower).trim_start_matches(['_', '-', ' ']);
-    Capability::parse(number.strip_suffix(['a', 'f']).unwrap_or(number))
+    let number = after_prefix
+        .unwrap_or(&lower)
+        .trim_start_matches(['_', '-', ' ']);
+    let capability = Capability::parse(number.strip_suffix(['a', 'f']).unwrap_or(number))?;
+    Some((capability, after_prefix.is_some() || number.contains('.')))
 }
 
 /// Words in product names that do not identify the model: vendor, form factor, connection.
@@ -125,6 +129,8 @@ impl GpuTable {
         models.push(row.gpu.clone());
         let gpu = Gpu {
             is_tegra: self.is_tegra(capability),
+            is_listed: true,
+            first_branch: row.first_branch.parse().ok(),
             name: row.gpu,
             capability,
             segment: row.segment,
@@ -135,14 +141,14 @@ impl GpuTable {
     }
 
     /// Reads a model as people and `nvidia-smi` write it (`a100`, `NVIDIA A100-SXM4-80GB`, `rtx 4090`), or an architecture
-    /// (`sm_90`, `sm90a`, `compute_90`, `9.0`, `90`).
+    /// (`sm_90`, `sm90a`, `compute_90`, `9.0`, `90`), which may be newer than the tables.
     ///
     /// # Errors
     /// The GPU is unknown; with a suggestion.
     pub fn parse(&self, text: &str) -> std::result::Result<Gpu, InvalidInput> {
         match architecture(text) {
-            Some(capability) => self
-                .of_capability(text, capability)
+            Some((capability, is_explicit)) => self
+                .of_capability(text, capability, is_explicit)
                 // `980` is a model, not an architecture.
                 .or_else(|misread| self.of_model(text).map_err(|_| misread)),
             None => self.of_model(text),
@@ -169,6 +175,22 @@ impl GpuTable {
         row.map(|(generation, _)| generation.as_str())
     }
 
+    /// The oldest capability of a GPU generation.
+    pub(super) fn oldest_of(&self, generation: &str) -> Option<Capability> {
+        let mut known = self.known.iter();
+        known
+            .find(|(_, (known, _))| known == generation)
+            .map(|(capability, _)| *capability)
+    }
+
+    /// The first driver branch that supports a GPU of a capability; `None` unless it is known for all its models.
+    fn first_branch(&self, capability: Capability) -> Option<u32> {
+        let models = self.models.iter().map(|(_, gpu)| gpu);
+        let own = models.filter(|gpu| gpu.capability == capability);
+        let branches: Option<Vec<u32>> = own.map(|gpu| gpu.first_branch).collect();
+        branches?.into_iter().min()
+    }
+
     /// Whether machine code of a capability runs on no other GPU.
     ///
     /// CUDA C++ Programming Guide, "Binary Compatibility": it is supported only for desktop GPUs, not for Tegra, and not between
@@ -187,6 +209,7 @@ impl GpuTable {
         &self,
         text: &str,
         capability: Capability,
+        is_explicit: bool,
     ) -> std::result::Result<Gpu, InvalidInput> {
         if let Some(row) = self.renamed.iter().find(|row| row.from == capability) {
             let (old, new) = (capability.sm(), row.to.sm());
@@ -198,7 +221,8 @@ impl GpuTable {
                 help: format!("use {new}"),
             });
         }
-        if self.capabilities.contains(&capability) {
+        let is_listed = self.capabilities.contains(&capability);
+        if is_listed || is_explicit {
             return Ok(Gpu {
                 name: capability.sm(),
                 capability,
@@ -207,14 +231,16 @@ impl GpuTable {
                     false => Segment::Unknown,
                 },
                 is_tegra: self.is_tegra(capability),
+                is_listed,
+                first_branch: self.first_branch(capability),
             });
         }
-        let number = |it: &Capability| it.major * 10 + it.minor;
-        let distance = |it: &&Capability| number(it).abs_diff(number(&capability));
-        let near = self.capabilities.iter().min_by_key(distance);
         Err(InvalidInput {
-            problem: format!("unknown GPU architecture `{}`", text.trim()),
-            help: near.map_or_else(String::new, |near| format!("did you mean `{}`?", near.sm())),
+            problem: format!("unknown GPU `{}`", text.trim()),
+            help: format!(
+                "use the name that nvidia-smi prints, or write `{}` for an architecture that imgcheck does not know yet",
+                capability.sm()
+            ),
         })
     }
 
@@ -275,6 +301,8 @@ struct Row {
     segment: Segment,
     /// The GPU generation.
     architecture: String,
+    /// A number, or `unknown`.
+    first_branch: String,
 }
 
 #[derive(Deserialize)]

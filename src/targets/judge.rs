@@ -76,7 +76,7 @@ impl Target {
             .transpose()?;
         let driver = driver.map(|version| DriverFacts {
             target: self.name.clone(),
-            ..driver::judge(&version, &gpus, image.driver, image.stack, &tables.drivers)
+            ..driver::judge(&version, &gpus, image.driver, image.stack, tables)
         });
         Ok(TargetFacts {
             name: self.name.clone(),
@@ -208,6 +208,7 @@ impl<'i> MainProcess<'i> {
             sm: gpu.capability.sm(),
             capability: gpu.capability.to_string(),
             segment: gpu.segment,
+            unlisted: !gpu.is_listed,
             torch,
             packages: self.packages(&libraries),
             libraries,

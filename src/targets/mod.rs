@@ -8,6 +8,7 @@ mod gpu;
 mod gpu_table;
 mod judge;
 pub mod nodes;
+mod pairs;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -37,15 +38,23 @@ pub struct Target {
 }
 
 impl Target {
-    /// Checks that all GPUs are known and the driver version is valid.
+    /// Checks that all GPUs are known, the driver version is valid, and one machine can have them together.
     ///
     /// # Errors
-    /// The first invalid text, with a suggestion.
-    pub fn check(&self, known: &GpuTable) -> Result<(), InvalidInput> {
-        self.gpus
-            .iter()
-            .try_for_each(|gpu| known.parse(gpu).map(drop))?;
-        let driver = self.driver.as_deref().map(DriverVersion::parse);
-        driver.transpose().map(drop)
+    /// The first invalid text, with a suggestion; or what contradicts what.
+    pub fn check(&self, tables: &Tables) -> Result<(), InvalidInput> {
+        let gpus = self.gpus.iter().map(|gpu| tables.gpus.parse(gpu));
+        let gpus = gpus.collect::<Result<Vec<Gpu>, _>>()?;
+        let Some(driver) = &self.driver else {
+            return Ok(());
+        };
+        let checked = tables.check_pairs(&gpus, &DriverVersion::parse(driver)?);
+        checked.map_err(|mistake| InvalidInput {
+            problem: match self.name.as_str() {
+                "" => mistake.problem,
+                name => format!("target `{name}`: {}", mistake.problem),
+            },
+            ..mistake
+        })
     }
 }

@@ -288,5 +288,6 @@ fn an_invalid_target_is_an_error() {
     assert!(judge(&[target("H100", "535.183.06")], &evidence, &tables()).is_ok());
     assert!(judge(&[target("H1000", "535.183.06")], &evidence, &tables()).is_err());
     assert!(judge(&[target("H100", "new")], &evidence, &tables()).is_err());
-    assert!(target("H100", "535").check(&tables().gpus).is_err());
+    assert!(target("H100", "535").check(&tables()).is_err());
+    assert!(target("H100", "535.183.06").check(&tables()).is_ok());
 }

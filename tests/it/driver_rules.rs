@@ -6,6 +6,7 @@ use imgcheck::internals::finding::{Finding, Severity};
 use imgcheck::internals::image::configuration;
 use imgcheck::internals::knowledge;
 use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck::internals::targets::{DriverFacts, GpuFacts, TargetFacts};
 use serde_json::json;
 
 use crate::sample::{Derived, Image, SITE, elf, identified};
@@ -52,6 +53,11 @@ impl Image {
     }
 
     fn findings(&self) -> Vec<Finding> {
+        self.findings_on(Vec::new())
+    }
+
+    /// The findings on machines with a GPU and a driver that runs the image.
+    fn findings_on(&self, targets: Vec<TargetFacts>) -> Vec<Finding> {
         let Derived {
             config,
             stack,
@@ -67,21 +73,34 @@ impl Image {
         let facts = Facts {
             driver: driver.and_then(|floor| serde_json::to_value(floor).ok()),
             loader: Some(loader.into()),
+            targets,
             ..Facts::of_image(about, vec![], &stack.into())
         };
         RuleSet::builtin().unwrap().evaluate(&facts).unwrap()
     }
 
+    /// [`said`](Self::said) on a machine with a GPU and a driver that runs the image.
+    fn said_on(&self, gpu: &str, driver: &str) -> Vec<String> {
+        let known = knowledge::gpus().unwrap().parse(gpu).unwrap();
+        let target = TargetFacts {
+            gpus: vec![GpuFacts {
+                name: known.name,
+                segment: known.segment,
+                ..GpuFacts::default()
+            }],
+            driver: Some(DriverFacts {
+                version: driver.to_owned(),
+                how: "native".to_owned(),
+                ..DriverFacts::default()
+            }),
+            ..TargetFacts::default()
+        };
+        said(&self.findings_on(vec![target]))
+    }
+
     /// `severity rule` of the findings of the rules that this file is about.
     fn said(&self) -> Vec<String> {
-        let own = |finding: &&Finding| {
-            finding.rule.starts_with("driver-") || finding.rule == "torch-requirement-unmet"
-        };
-        self.findings()
-            .iter()
-            .filter(own)
-            .map(|finding| format!("{:?} {}", finding.severity, finding.rule))
-            .collect()
+        said(&self.findings())
     }
 
     fn message(&self, rule: &str) -> String {
@@ -89,6 +108,17 @@ impl Image {
         let finding = findings.iter().find(|finding| finding.rule == rule);
         finding.map_or_else(String::new, |finding| finding.message.clone())
     }
+}
+
+fn said(findings: &[Finding]) -> Vec<String> {
+    let own = |finding: &&Finding| {
+        finding.rule.starts_with("driver-") || finding.rule == "torch-requirement-unmet"
+    };
+    findings
+        .iter()
+        .filter(own)
+        .map(|finding| format!("{:?} {}", finding.severity, finding.rule))
+        .collect()
 }
 
 /// A line of drivers as NVIDIA writes it: each brand on each branch.
@@ -213,6 +243,71 @@ fn a_compat_directory_on_the_library_path() {
             "driver 570.124.06 for CUDA 12.8, which only works with the host drivers 535, 550"
         ),
         "{message}"
+    );
+}
+
+/// An image whose `/etc/ld.so.conf.d` names the directory of the compat package, as `COPY` leaves it: nobody ran `ldconfig`.
+fn configured(file: &str) -> Image {
+    let debian =
+        "/usr/local/lib/x86_64-linux-gnu\n/lib/x86_64-linux-gnu\n/usr/lib/x86_64-linux-gnu\n";
+    Image::pytorch()
+        .env("NVIDIA_VISIBLE_DEVICES=all")
+        .compat("12.8", "570.124.06")
+        .text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
+        .text("etc/ld.so.conf.d/x86_64-linux-gnu.conf", debian)
+        .text(
+            &format!("etc/ld.so.conf.d/{file}"),
+            "/usr/local/cuda/compat\n",
+        )
+}
+
+/// The toolkit runs `ldconfig` when a container starts, so the directory is searched there.
+#[test]
+fn a_compat_directory_that_only_the_ldconfig_of_the_toolkit_finds() {
+    let image = configured("cuda-compat.conf");
+    assert_eq!(image.said(), ["Warning driver-compat-on-path"]);
+    let message = image.message("driver-compat-on-path");
+    let start = "libcuda.so.1 is, once the container toolkit has run `ldconfig`, \
+                 /usr/local/cuda-12.8/compat/libcuda.so.570.124.06, because of /etc/ld.so.conf.d/cuda-compat.conf:1, ";
+    assert!(message.starts_with(start), "{message}");
+    // The directory of the host's library is configured before it.
+    assert_eq!(configured("zz-compat.conf").said(), [""; 0]);
+    let first = configured("cuda-compat.conf").env("LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu");
+    assert_eq!(first.said(), [""; 0]);
+}
+
+#[test]
+fn a_machine_on_which_the_compat_library_certainly_fails_makes_it_an_error() {
+    let on_path = || {
+        Image::pytorch()
+            .env("NVIDIA_VISIBLE_DEVICES=all")
+            .env("LD_LIBRARY_PATH=/usr/local/cuda/compat")
+            .compat("12.8", "570.124.06")
+    };
+    for image in [configured("cuda-compat.conf"), on_path()] {
+        for (gpu, driver, severity) in [
+            ("rtx 4090", "535.183.06", "Error"),
+            ("rtx 4090", "580.65.06", "Error"),
+            ("rtx 4090", "570.124.06", "Warning"),
+            ("a100", "535.183.06", "Warning"),
+            ("a100", "580.65.06", "Error"),
+            ("rtx a6000", "535.183.06", "Warning"),
+            ("sm_89", "535.183.06", "Warning"),
+        ] {
+            let said = image.said_on(gpu, driver);
+            let expected = format!("{severity} driver-compat-on-path");
+            assert_eq!(said, [expected], "{gpu} with {driver}");
+        }
+    }
+    assert_eq!(
+        configured("zz-compat.conf").said_on("rtx 4090", "535.183.06"),
+        [""; 0]
+    );
+    assert_eq!(
+        Image::pytorch()
+            .env("NVIDIA_VISIBLE_DEVICES=all")
+            .said_on("rtx 4090", "535.183.06"),
+        [""; 0]
     );
 }
 

@@ -217,7 +217,7 @@ fn read(name: &str, text: &str) -> imgcheck::Result<Config> {
         name,
         text,
         Path::new(""),
-        &imgcheck::internals::knowledge::gpus()?,
+        &imgcheck::internals::knowledge::targets()?,
     )
 }
 

@@ -223,7 +223,7 @@ fn an_unknown_gpu_or_driver_is_exit_code_2_with_a_suggestion() {
             ["--gpu", "a100,rtx 6000"],
             ["`rtx 6000`", "`RTX 6000 Ada` or `Quadro RTX 6000`"],
         ),
-        (["--gpu", "sm_91"], ["`sm_91`", "did you mean `sm_90`?"]),
+        (["--gpu", "91"], ["`91`", "write `sm_91`"]),
         (["--gpu", "MI300X"], ["`MI300X`", "nvidia-smi"]),
         (["--driver", "535"], ["only a driver branch", "535.183.06"]),
         (
@@ -236,6 +236,116 @@ fn an_unknown_gpu_or_driver_is_exit_code_2_with_a_suggestion() {
             assert!(error.contains(word), "no {word:?} in: {error}");
         }
     }
+}
+
+/// No machine has both, so there is nothing that an image could be checked for.
+#[test]
+fn a_gpu_and_a_driver_that_do_not_go_together_are_exit_code_2() {
+    let image = repository(SAMPLE);
+    let image = image.to_str().unwrap();
+    for (gpus, driver, sentences) in [
+        (
+            "b200",
+            "535.183.06",
+            vec!["driver 535.183.06 is too old for B200: no driver before branch 570 supports it"],
+        ),
+        (
+            "rtx 5090",
+            "535.261.03",
+            vec![
+                "driver 535.261.03 is too old for GeForce RTX 5090: no driver before branch 570 supports it",
+            ],
+        ),
+        (
+            "gtx 1080 ti,v100,h100",
+            "595.71.05",
+            vec![
+                "driver 595.71.05 is too new for GeForce GTX 1080 Ti: branch 580 is the last that supports Pascal",
+                "driver 595.71.05 is too new for V100: branch 580 is the last that supports Volta",
+            ],
+        ),
+    ] {
+        let arguments = ["check", image, "--gpu", gpus, "--driver", driver];
+        let error = failure(2, &arguments)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        for sentence in sentences {
+            assert!(error.contains(sentence), "no {sentence:?} in: {error}");
+        }
+        assert!(
+            error.contains("the GPUs and the driver of one machine"),
+            "{error}"
+        );
+    }
+    // The same GPUs with a driver of the first branch, or of the last.
+    for (gpus, driver) in [
+        ("b200", "570.133.20"),
+        ("rtx 5090", "570.86.16"),
+        ("v100", "580.65.06"),
+        ("h100", "595.71.05"),
+    ] {
+        let (code, report) = sample(&["--gpu", gpus, "--driver", driver]);
+        assert_eq!((code, faults(&report)), (0, vec![]), "{gpus} with {driver}");
+    }
+}
+
+#[test]
+fn the_configuration_is_refused_for_it_as_well_and_so_is_a_driver_for_its_targets() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("imgcheck.yaml");
+    let image = repository(SAMPLE);
+    let refused = |text: &str, arguments: &[&str], words: &[&str]| {
+        std::fs::write(&config, text).unwrap();
+        let own = [
+            "check",
+            image.to_str().unwrap(),
+            "--config",
+            config.to_str().unwrap(),
+        ];
+        let error = failure(2, &[&own[..], arguments].concat());
+        let error = error.split_whitespace().collect::<Vec<_>>().join(" ");
+        for word in words {
+            assert!(error.contains(word), "no {word:?} in: {error}");
+        }
+    };
+    let too_new =
+        "driver 595.71.05 is too new for V100: branch 580 is the last that supports Volta";
+    let target = "targets:\n  - name: old\n    gpus: [v100]\n    driver: \"595.71.05\"\n";
+    refused(target, &[], &["imgcheck.yaml:4:", too_new]);
+    let class = "clusters:\n  prod:\n    nodes: [{name: old, gpu: v100, driver: 595.71.05}]\n";
+    refused(class, &[], &["imgcheck.yaml:3:", too_new]);
+    let fits = target.replace("595.71.05", "580.65.06");
+    refused(
+        &fits,
+        &["--driver", "595.71.05"],
+        &["target `old`: driver 595.71.05", too_new],
+    );
+    let (code, report) = sample(&["--config", config.to_str().unwrap()]);
+    assert_eq!((code, faults(&report)), (0, vec![]));
+}
+
+#[test]
+fn an_architecture_that_is_newer_than_the_tables_is_judged_with_a_note() {
+    let (code, report) = sample(&["--gpu", "sm_107", "--driver", "615.71.09"]);
+    assert_eq!((code, faults(&report)), (0, vec![]));
+    assert_eq!(
+        torch_on(&report),
+        [("sm_107".to_owned(), "sm_100".to_owned())]
+    );
+    assert_eq!(target(&report)["gpus"][0]["unlisted"], true);
+    let findings = only_image(&report)["findings"].as_array().unwrap();
+    let notes: Vec<&Value> = findings
+        .iter()
+        .filter(|it| it["rule"] == "gpu-not-in-tables")
+        .collect();
+    assert_eq!(notes.len(), 1);
+    assert_eq!(notes[0]["severity"], "note");
+    // Thor, whose name is near, has no machine code in the image, and is in the tables.
+    let (_, report) = sample(&["--gpu", "sm_110"]);
+    assert_eq!(target(&report)["gpus"][0].get("unlisted"), None);
+    let findings = only_image(&report)["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|it| it["rule"] != "gpu-not-in-tables"));
 }
 
 #[test]

@@ -176,3 +176,44 @@ fn a_quiet_preflight_shows_only_containers_with_problems() {
     assert!(!quiet.1.contains("Knowledge tables"), "{}", quiet.1);
     assert_eq!(run(&["-q", "--severity", "error"]), (all.0, String::new()));
 }
+
+/// Exit code, standard output and standard error of `tree` about one library of the sample.
+fn tree_of(library: &str) -> (i32, String, String) {
+    let output = imgcheck()
+        .arg("tree")
+        .arg(repository(HONEST))
+        .arg(library)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// No file of the image answers, and the process does not work without it.
+#[test]
+fn a_tree_names_who_uses_a_library_of_the_host() {
+    for library in ["libcuda.so.1", "libcuda.so"] {
+        let (code, text, _) = tree_of(library);
+        assert_eq!(code, 0, "{library}");
+        for words in [
+            "\nlibcuda.so.1  provided by the host at run time: the container toolkit mounts the library of the driver\n",
+            "\n  opened by /usr/local/lib/python3.11/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12\n",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+    let (code, text, _) = tree_of("libcudart.so.12");
+    assert!(
+        code == 0 && !text.contains("provided by the host"),
+        "{text}"
+    );
+    let (code, _, error) = tree_of("libnosuch.so.1");
+    assert!(
+        code == 2 && error.contains("loads libnosuch.so.1"),
+        "{error}"
+    );
+}

@@ -249,6 +249,16 @@ fn tree(text: &str) -> Tree {
                 searched: searched(),
                 others: vec![format!("/{text}")],
             }],
+            driver_libraries: vec![DriverLibrary {
+                library: format!("{text}.so.1"),
+                needed_by: format!("/{text}"),
+                after_ldconfig: Some(ObjectFacts {
+                    path: format!("/{text}"),
+                    reason: text.to_owned(),
+                    ..ObjectFacts::default()
+                }),
+                ..DriverLibrary::default()
+            }],
         }],
         programs_left_out: 3,
     }

@@ -7,37 +7,32 @@ use super::Source;
 use crate::error::Result;
 use crate::policy::file::{ClusterEntry, NodeEntry};
 use crate::targets::nodes::{Cluster, Node, NodeClass, Taint};
-use crate::targets::{DriverVersion, GpuTable, Target};
+use crate::targets::{Tables, Target};
 use crate::yaml::{self, Spanned};
 
 impl Source {
     pub(super) fn clusters(
         &self,
         entries: &BTreeMap<String, ClusterEntry>,
-        known: &GpuTable,
+        tables: &Tables,
     ) -> Result<Vec<Cluster>> {
         let cluster = |(name, entry): (&String, &ClusterEntry)| {
             Ok(Cluster {
                 name: name.clone(),
-                classes: self.each(&entry.nodes, |source, it| source.node_class(it, known))?,
+                classes: self.each(&entry.nodes, |source, it| source.node_class(it, tables))?,
             })
         };
         entries.iter().map(cluster).collect()
     }
 
-    fn node_class(&self, entry: &NodeEntry, known: &GpuTable) -> Result<Arc<NodeClass>> {
+    fn node_class(&self, entry: &NodeEntry, tables: &Tables) -> Result<Arc<NodeClass>> {
         let gpu = entry.gpu.as_ref();
         let target = Target {
             name: entry.name.value.clone(),
             gpus: gpu.map(|it| it.value.clone()).into_iter().collect(),
             driver: entry.driver.as_ref().map(|it| it.value.clone()),
         };
-        if let Some(gpu) = gpu {
-            self.located(gpu, known.parse(&gpu.value))?;
-        }
-        if let Some(driver) = &entry.driver {
-            self.located(driver, DriverVersion::parse(&driver.value))?;
-        }
+        self.check_pairs(entry.gpu.as_slice(), entry.driver.as_ref(), tables)?;
         let taint = |source: &Self, text: &Spanned<String>| {
             let help = "write `key=value:NoSchedule` or `key:NoSchedule`";
             Taint::parse(&text.value).ok_or_else(|| {

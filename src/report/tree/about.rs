@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::parts::{DIM, Relations, failure_line, heading, is_match, matches, object_line, title};
-use crate::process::tree::{FailedLoad, ProcessTree, Searched};
+use crate::process::facts::DriverLibrary;
+use crate::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched};
 use crate::report::one_line;
 
 /// Writes everything about one library; `false` if the process has nothing to do with it.
@@ -16,7 +17,16 @@ pub(super) fn write(out: &mut String, process: &ProcessTree, library: &str) -> b
         .iter()
         .filter(|failure| matches(&failure.library, library))
         .collect();
-    if ids.is_empty() && failures.is_empty() {
+    let from_host: Vec<&DriverLibrary> = process
+        .driver_libraries
+        .iter()
+        .filter(|it| matches(&it.library, library))
+        .filter(|it| {
+            !ids.iter()
+                .any(|&id| answers(&process.objects[id], &it.library))
+        })
+        .collect();
+    if ids.is_empty() && failures.is_empty() && from_host.is_empty() {
         return false;
     }
     heading(out, process);
@@ -30,7 +40,48 @@ pub(super) fn write(out: &mut String, process: &ProcessTree, library: &str) -> b
         searched(out, &failure.searched);
         list(out, "other copy:", &failure.others);
     }
+    provided(out, &from_host);
     true
+}
+
+/// Writes the libraries of the host's driver, and who uses each.
+fn provided(out: &mut String, libraries: &[&DriverLibrary]) {
+    let mut names: Vec<&str> = Vec::new();
+    for library in libraries {
+        if !names.contains(&library.library.as_str()) {
+            names.push(&library.library);
+        }
+    }
+    for name in names {
+        let users = || libraries.iter().filter(|it| it.library == name);
+        let in_image = users().find_map(|it| it.after_ldconfig.as_ref());
+        let _ = writeln!(
+            out,
+            "\n{}  provided by the host at run time: the container toolkit mounts the library of the driver",
+            one_line(name)
+        );
+        if let Some(file) = in_image {
+            let _ = writeln!(
+                out,
+                "  but once the toolkit has run ldconfig, {} is found before it, because of {}",
+                one_line(&file.path),
+                one_line(&file.reason)
+            );
+        }
+        for user in users() {
+            let verb = if user.opened {
+                "opened by"
+            } else {
+                "needed by"
+            };
+            let _ = writeln!(out, "  {verb} {}", one_line(&user.needed_by));
+        }
+    }
+}
+
+/// Whether a file of the image is what the loader finds for a name.
+fn answers(object: &MappedObject, name: &str) -> bool {
+    object.facts.request == name || object.facts.soname == name
 }
 
 fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: usize) {

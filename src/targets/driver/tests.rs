@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn table() -> DriverTable {
-    crate::knowledge::targets().unwrap().drivers
+fn tables() -> Tables {
+    crate::knowledge::targets().unwrap()
 }
 
 fn floor() -> DriverFloor {
@@ -33,7 +33,7 @@ fn with(driver: &str, gpus: &[&str], stack: &[Component]) -> DriverFacts {
         &gpus,
         Some(&floor()),
         stack,
-        &table(),
+        &tables(),
     )
 }
 
@@ -46,8 +46,8 @@ fn a_version_is_read_and_compared_by_its_numbers() {
     assert_eq!(version("570.26"), version("570.26.0"));
     assert!(version("570.26.0").at_least("570.26.00") && version("570.26").at_least("570.26.0"));
     assert!(version("570.26.0") < version("570.26.1"));
-    assert_eq!(table().newest_cuda(535), Some("12.2"));
-    assert_eq!(table().newest_cuda(601), None);
+    assert_eq!(tables().drivers.newest_cuda(535), Some("12.2"));
+    assert_eq!(tables().drivers.newest_cuda(601), None);
     for (text, problem) in [
         ("535", "only a driver branch"),
         ("latest", "not a driver version"),
@@ -81,7 +81,7 @@ fn native_minor_version_or_too_old() {
     assert_eq!((old.how.as_str(), old.reason.as_str()), ("none", ""));
     assert_eq!(with("36.4.3", &["orin"], &[]).how, "unknown");
     let version = DriverVersion::parse("570.26").unwrap();
-    assert_eq!(judge(&version, &[], None, &[], &table()).how, "unknown");
+    assert_eq!(judge(&version, &[], None, &[], &tables()).how, "unknown");
 }
 
 /// A release that the toolkit table lacks has the floor of its major version.
@@ -94,7 +94,7 @@ fn a_cuda_release_without_a_known_native_driver_is_judged_by_its_major_version()
     };
     let with = |driver: &str| {
         let version = DriverVersion::parse(driver).unwrap();
-        judge(&version, &[], Some(&floor), &[], &table())
+        judge(&version, &[], Some(&floor), &[], &tables())
     };
     assert_eq!(with("470.256.02").how, "none");
     assert_eq!(with("470.256.02").compiles_ptx, Some(false));
@@ -151,8 +151,8 @@ fn a_compat_package_is_used_where_that_is_verified() {
 
 #[test]
 fn ptx_needs_a_driver_for_its_cuda_release() {
-    assert_eq!(table().cuda_of_isa("8.7"), Some("12.8"));
-    assert_eq!(table().cuda_of_isa("99.0"), None);
+    assert_eq!(tables().drivers.cuda_of_isa("8.7"), Some("12.8"));
+    assert_eq!(tables().drivers.cuda_of_isa("99.0"), None);
     let minor = with("535.183.06", &[], &[]);
     assert_eq!(compiles(&minor, "12.8"), Some(false));
     assert_eq!(compiles(&minor, "12.1"), Some(true));

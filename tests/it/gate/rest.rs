@@ -25,7 +25,7 @@ fn an_image_is_queued_then_reported() {
     assert_eq!(report["images"][0]["reference"], image(&registry).as_str());
     // Other machines, and another environment.
     let mut old = question.clone();
-    old["targets"] = json!({"gpus": ["h100"], "driver": "470.82.01"});
+    old["targets"] = json!({"gpus": ["a100"], "driver": "470.82.01"});
     assert_eq!(
         server.post("/v1/check", &old).json()["images"][0]["verdict"],
         "fail"
@@ -55,6 +55,7 @@ fn questions_are_checked() {
         json!({"reference": "a/b:1", "architecture": "../x"}),
         json!({"reference": "a/b:1", "targets": {"gpus": ["h1000"]}}),
         json!({"reference": "a/b:1", "targets": {"driver": "x"}}),
+        json!({"reference": "a/b:1", "targets": {"gpus": ["b200"], "driver": "535.183.06"}}),
         json!({"reference": "a/b:1", "overlay": {"command": "x"}}),
     ] {
         let answer = server.post("/v1/check", &question);

@@ -269,3 +269,33 @@ fn run_as_user_replaces_the_user_of_the_image() {
     assert!(!refused(context, ""));
     assert!(!refused("", context));
 }
+
+/// The labels of a node are wrong about its GPU or its driver, so what runs there is not known: no silence, and no refusal of the whole file.
+#[test]
+fn a_node_whose_gpu_and_driver_do_not_go_together() {
+    let on = |driver: &str| {
+        let slice = r#"{"kind": "List", "items": [
+          {"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
+          {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n", "devices": [{"name": "gpu-0", "attributes": {
+            "productName": {"string": "Tesla V100-SXM2-16GB"}, "cudaComputeCapability": {"version": "7.0.0"}, "driverVersion": {"version": "DRIVER"}}}]}}]}"#;
+        let input = Input::new(&pod(GPU, ""));
+        input.write("nodes.json", &slice.replace("DRIVER", driver));
+        input.json(&["--nodes", "nodes.json"])
+    };
+    let (code, report) = on("595.71.5");
+    let container = containers(&report)[0];
+    assert_eq!(code, 1);
+    assert_eq!(
+        classes(container),
+        ["Tesla V100-SXM2-16GB (driver 595.71.5, amd64) fail"]
+    );
+    let said = container.to_string();
+    let sentence = "driver 595.71.5 is too new for V100: branch 580 is the last that supports Volta, so the labels of its nodes contradict each other";
+    assert!(said.contains(sentence), "{said}");
+    let (code, report) = on("580.65.6");
+    let expected = ["Tesla V100-SXM2-16GB (driver 580.65.6, amd64) pass"];
+    assert_eq!(
+        (code, classes(containers(&report)[0])),
+        (0, expected.map(str::to_owned).to_vec())
+    );
+}
