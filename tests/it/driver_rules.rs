@@ -248,11 +248,14 @@ fn a_compat_directory_on_the_library_path() {
 
 /// An image whose `/etc/ld.so.conf.d` names the directory of the compat package, as `COPY` leaves it: nobody ran `ldconfig`.
 fn configured(file: &str) -> Image {
+    let libc = identified("glibc", "libc.so.6", &[("version", "2.36")]);
     let debian =
         "/usr/local/lib/x86_64-linux-gnu\n/lib/x86_64-linux-gnu\n/usr/lib/x86_64-linux-gnu\n";
     Image::pytorch()
         .env("NVIDIA_VISIBLE_DEVICES=all")
         .compat("12.8", "570.124.06")
+        .elf("lib64/libc.so.6", libc.clone())
+        .elf(&format!("{LIBRARIES}/libc.so.6"), libc)
         .text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
         .text("etc/ld.so.conf.d/x86_64-linux-gnu.conf", debian)
         .text(
@@ -285,18 +288,24 @@ fn a_machine_on_which_the_compat_library_certainly_fails_makes_it_an_error() {
             .compat("12.8", "570.124.06")
     };
     for image in [configured("cuda-compat.conf"), on_path()] {
-        for (gpu, driver, severity) in [
-            ("rtx 4090", "535.183.06", "Error"),
-            ("rtx 4090", "580.65.06", "Error"),
-            ("rtx 4090", "570.124.06", "Warning"),
-            ("a100", "535.183.06", "Warning"),
-            ("a100", "580.65.06", "Error"),
-            ("rtx a6000", "535.183.06", "Warning"),
-            ("sm_89", "535.183.06", "Warning"),
+        let (fails, may_work) = (
+            "Error driver-compat-mismatch",
+            "Warning driver-compat-on-path",
+        );
+        for (gpu, driver, expected) in [
+            ("rtx 4090", "535.183.06", fails),
+            ("rtx 4090", "580.65.06", fails),
+            ("rtx 4090", "570.124.06", may_work),
+            ("a100", "535.183.06", may_work),
+            ("a100", "580.65.06", fails),
+            ("rtx a6000", "535.183.06", may_work),
+            ("sm_89", "535.183.06", may_work),
         ] {
-            let said = image.said_on(gpu, driver);
-            let expected = format!("{severity} driver-compat-on-path");
-            assert_eq!(said, [expected], "{gpu} with {driver}");
+            assert_eq!(
+                image.said_on(gpu, driver),
+                [expected],
+                "{gpu} with {driver}"
+            );
         }
     }
     assert_eq!(

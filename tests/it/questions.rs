@@ -39,11 +39,13 @@ fn skipped(arguments: &[&str]) -> Vec<String> {
 fn junit_skips_the_rules_whose_question_was_not_asked() {
     let all = [
         "cudnn-gpu-dropped",
+        "driver-compat-mismatch",
         "driver-too-old",
         "driver-unknown",
         "gpu-amd-image",
         "gpu-coverage-uneven",
         "gpu-not-covered",
+        "gpu-not-in-tables",
         "gpu-ptx-only",
         "gpu-unknown",
         "policy-expectation",

@@ -11,7 +11,7 @@ use imgcheck::internals::finding::{
 };
 use imgcheck::internals::knowledge::Knowledge;
 use imgcheck::internals::launch::{Change, LaunchFacts, Step};
-use imgcheck::internals::process::facts::{Import, ObjectFacts};
+use imgcheck::internals::process::facts::{DriverLibrary, Import, ObjectFacts};
 use imgcheck::internals::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
 use imgcheck::internals::report::{
     FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict,
