@@ -251,19 +251,19 @@ fn cuda_libraries_are_not_packages_and_their_gaps_are_unknown() {
 #[test]
 fn ptx_needs_a_driver_that_compiles_it() {
     let image = Image::new(&[("/o/libx.so", "ort", "", &["sm_80"], &["compute_90"])]);
-    let support = image.on("B200", None).packages.remove(0).support;
+    let support = image.on("H100", None).packages.remove(0).support;
     assert_eq!(
         (support.how, support.needs_cuda.as_deref(), support.compiles),
         (CodeKind::Ptx, Some("12.8"), None)
     );
     let old = image
-        .on("B200", Some("550.54.14"))
+        .on("H100", Some("550.54.14"))
         .packages
         .remove(0)
         .support;
     assert_eq!(old.compiles, Some(false));
     let new = image
-        .on("B200", Some("580.65.06"))
+        .on("H100", Some("580.65.06"))
         .packages
         .remove(0)
         .support;

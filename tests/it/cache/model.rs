@@ -16,7 +16,7 @@ fn an_image_is_judged_by_its_model_as_by_its_facts() {
     let case = Case::new();
     let server = crate::samples::content().serve();
     let image = server.reference(crate::samples::TAG);
-    let targets = ["--gpu", "h100", "--gpu", "v100", "--driver", "470.82"];
+    let targets = ["--gpu", "a100", "--gpu", "v100", "--driver", "470.82"];
     let check = |arguments: &[&str]| {
         let mut command = crate::program::imgcheck();
         command.env_remove("IMGCHECK_NO_CACHE");
