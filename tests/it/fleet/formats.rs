@@ -51,7 +51,7 @@ fn each_line_is_a_record_of_the_schema() {
 /// The records of real archives, judged for a target that the second does not run on.
 fn real() -> Vec<FleetRecord> {
     let checker = Checker::builder()
-        .gpus(["h100", "v100"])
+        .gpus(["a100", "v100"])
         .driver("470.82.01")
         .build()
         .unwrap();

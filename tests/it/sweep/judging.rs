@@ -55,7 +55,7 @@ fn a_change_of_driver_or_gpu_is_judged_before_it_is_made() {
     let _server = read(&case);
     let arguments = [
         "--gpu",
-        "h100",
+        "a100",
         "--driver",
         "570.86.10",
         "--against",
@@ -76,11 +76,11 @@ fn a_change_of_driver_or_gpu_is_judged_before_it_is_made() {
     assert_eq!(record["targets"][0]["runs"], "yes");
     let (records, _) = case.judge(&["--against", "strict", "--against", "gpu=k80"]);
     assert_eq!(find(&records, ":2.8.0")["against"]["verdict"], "fail");
-    let output = case
-        .sweep(&["judge", "plan", "--against", "weather=good"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    let impossible = ["--gpu", "h100", "--against", "driver=470.82.01"];
+    for wrong in [&["--against", "weather=good"][..], &impossible] {
+        let output = case.sweep(&["judge", "plan"]).args(wrong).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+    }
 }
 
 #[test]
