@@ -85,7 +85,7 @@ impl<'r> Chain<'r, '_> {
             Ok(node) => node,
             Err(failure) => {
                 let file = self.root.resolve(&failure.path).unwrap_or(self.root.root());
-                return self.prints(process, cause, &path, file, failure);
+                return self.prints(process, cause, &path, file, *failure);
             }
         };
         let executable = node.path();
@@ -113,7 +113,7 @@ impl<'r> Chain<'r, '_> {
     }
 
     /// The file of the program, or what the loader says of it.
-    fn loadable(&self, loader: &LoaderCommand, path: &str) -> Result<Node<'r>, StartFailure> {
+    fn loadable(&self, loader: &LoaderCommand, path: &str) -> Result<Node<'r>, Box<StartFailure>> {
         let node = self.root.resolve_as(path, &self.user.credentials).ok();
         let readable = node.filter(|it| it.allows(&self.user.credentials, Access::Read));
         if let Some(program) = readable.filter(|it| it.elf().is_some()) {
@@ -128,7 +128,8 @@ impl<'r> Chain<'r, '_> {
         let file = file.unwrap_or(self.root.root());
         let said = format!("{}: {problem}", loader.program);
         let subject = loader.program.clone();
-        Err(StartFailure::of_option(file, &loader.loader, subject, said))
+        let failure = StartFailure::of_option(file, &loader.loader, subject, said);
+        Err(Box::new(failure))
     }
 
     /// The path by which Python finds its environment: that of `argv[0]`.

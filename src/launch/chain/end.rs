@@ -5,7 +5,7 @@ use crate::launch::failure::StartFailure;
 use crate::launch::process::Process;
 use crate::launch::program::Program;
 use crate::launch::shell::Outcome;
-use crate::launch::value::{Cause, Value};
+use crate::launch::value::Cause;
 use crate::lexical::name_of;
 
 impl Chain<'_, '_> {

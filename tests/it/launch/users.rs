@@ -82,8 +82,10 @@ fn what_is_unknown_is_no_error() {
     let mut overlay = Overlay::default();
     overlay.volumes.insert("/etc/passwd".to_owned());
     assert_eq!(failures(&image("ghost"), &overlay), []);
-    let mut overlay = Overlay::default();
-    overlay.user = Some("1000".to_owned());
+    let mut overlay = Overlay {
+        user: Some("1000".to_owned()),
+        ..Overlay::default()
+    };
     assert_eq!(failures(&image("ghost"), &overlay), []);
     overlay.user = Some("ghost".to_owned());
     assert_eq!(failures(&image("1000"), &overlay).len(), 1);

@@ -168,7 +168,9 @@ impl Way {
         };
         let says = match self.says {
             says if says == self.truth => "the same".to_owned(),
-            SHADOWED | REFUSED | NOT_RUN | UNREADABLE => format!("error [{0}](rules/{0}.md)", self.says),
+            SHADOWED | REFUSED | NOT_RUN | UNREADABLE => {
+                format!("error [{0}](rules/{0}.md)", self.says)
+            }
             gap => format!("gap `{gap}`"),
         };
         format!("| {} | {happens}{compared} | {says} |", self.name)
