@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::loader_command::printing_variable;
 use super::process::Process;
 use super::user::Refusal;
+use crate::glob::glob;
 use crate::image::Node;
 
 /// Why a container of the image starts nothing, or why its program does nothing: certain failures, whatever the host.
@@ -87,4 +87,21 @@ impl StartFailure {
             ..StartFailure::default()
         }
     }
+}
+
+/// The variable with which glibc lists the libraries of a program, or its own options, instead of running the program, with its value.
+/// Any value of the first counts, an empty one too (glibc 2.36, `elf/rtld.c`: `process_envvars`, `process_dl_debug`).
+fn printing_variable<'p>(node: Node, process: &'p Process) -> Option<(&'static str, &'p str)> {
+    const TRACE: &str = "LD_TRACE_LOADED_OBJECTS";
+    const DEBUG: &str = "LD_DEBUG";
+    let interpreter = node.elf()?.interpreter.as_deref()?;
+    if glob(interpreter, "*/ld-musl-*") {
+        return None;
+    }
+    if let Some(setting) = process.environment.get(TRACE) {
+        return Some((TRACE, setting.value.known().unwrap_or_default()));
+    }
+    let value = process.variable(DEBUG)?;
+    let mut options = value.split([' ', ',', ':']);
+    options.any(|it| it == "help").then_some((DEBUG, value))
 }

@@ -2,12 +2,9 @@
 //! `ldso/dynlink.c`, `__dls3`).
 
 use super::knowledge::LoaderRow;
-use super::process::Process;
 use super::value::Value;
-use crate::glob::glob;
-use crate::image::Node;
 
-const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
+pub(super) const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 const PRELOAD: &str = "LD_PRELOAD";
 const AUDIT: &str = "LD_AUDIT";
 
@@ -23,11 +20,11 @@ pub struct LoaderCommand {
     /// `--inhibit-cache`
     pub inhibits_cache: bool,
     /// Variables that its options stand for. No program that the program starts gets them.
-    variables: Vec<(&'static str, String)>,
+    pub(super) variables: Vec<(&'static str, String)>,
     /// `--argv0`
     argv0: Option<String>,
     /// It is the loader of musl.
-    musl: bool,
+    pub(super) musl: bool,
 }
 
 /// What becomes of a call.
@@ -140,48 +137,8 @@ impl LoaderCommand {
     pub(super) fn renames(&self) -> bool {
         self.argv0.as_ref().is_some_and(|it| *it != self.program)
     }
-
-    /// Sets the variables of the program that its options stand for. An error names one that is unknown.
-    pub(super) fn apply(&self, process: &mut Process) -> Result<(), String> {
-        for (name, value) in &self.variables {
-            let before = match process.environment.get(*name) {
-                // The path replaces the variable; other lists are added to it.
-                Some(setting) if *name != LIBRARY_PATH && !self.musl => {
-                    let known = setting.value.known();
-                    known.ok_or_else(|| format!("{name} is unknown"))?
-                }
-                _ => "",
-            };
-            let value = match before {
-                "" => value.clone(),
-                before => format!("{before}:{value}"),
-            };
-            process.set(name, &value, &self.loader);
-        }
-        Ok(())
-    }
 }
 
 fn unrecognized(option: &str) -> Call {
     Call::Prints(option.to_owned(), format!("unrecognized option '{option}'"))
-}
-
-/// The variable with which glibc lists the libraries of a program, or its own options, instead of running the program, with its value.
-/// Any value of the first counts, an empty one too (glibc 2.36, `elf/rtld.c`: `process_envvars`, `process_dl_debug`).
-pub(super) fn printing_variable<'p>(
-    node: Node,
-    process: &'p Process,
-) -> Option<(&'static str, &'p str)> {
-    const TRACE: &str = "LD_TRACE_LOADED_OBJECTS";
-    const DEBUG: &str = "LD_DEBUG";
-    let interpreter = node.elf()?.interpreter.as_deref()?;
-    if glob(interpreter, "*/ld-musl-*") {
-        return None;
-    }
-    if let Some(setting) = process.environment.get(TRACE) {
-        return Some((TRACE, setting.value.known().unwrap_or_default()));
-    }
-    let value = process.variable(DEBUG)?;
-    let mut options = value.split([' ', ',', ':']);
-    options.any(|it| it == "help").then_some((DEBUG, value))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::loader_command::LoaderCommand;
+use super::loader_command::{LIBRARY_PATH, LoaderCommand};
 use super::value::Value;
 
 /// What sets a variable of the environment, and to what.
@@ -38,6 +38,26 @@ pub struct Process {
 }
 
 impl Process {
+    /// Sets the variables that the options of a loader stand for. An error names one that is unknown.
+    pub fn apply_loader(&mut self, command: &LoaderCommand) -> Result<(), String> {
+        for (name, value) in &command.variables {
+            let before = match self.environment.get(*name) {
+                // The path replaces the variable; other lists are added to it.
+                Some(setting) if *name != LIBRARY_PATH && !command.musl => {
+                    let known = setting.value.known();
+                    known.ok_or_else(|| format!("{name} is unknown"))?
+                }
+                _ => "",
+            };
+            let value = match before {
+                "" => value.clone(),
+                before => format!("{before}:{value}"),
+            };
+            self.set(name, &value, &command.loader);
+        }
+        Ok(())
+    }
+
     /// Sets a variable; `from` is the file that does.
     pub fn set(&mut self, name: &str, value: &str, from: &str) {
         let setting = Setting {

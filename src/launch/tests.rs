@@ -177,7 +177,7 @@ fn wrappers_hand_on_what_they_get() {
         r#"["tini", "-g", "--", "python3", "a.py"]"#,
         r#"["/usr/bin/env", "-u", "X", "A=1", "python3", "a.py"]"#,
         r#"["gosu", "app", "python3", "a.py"]"#,
-        r#"["timeout", "-k", "5", "10", "python3", "a.py"]"#,
+        r#"["timeout", "-k", "5", "600", "python3", "a.py"]"#,
         r#"["sh", "-c", "exec python3 a.py"]"#,
         r#"["bash", "-lc", "python3 a.py"]"#,
         r#"["sh", "-c", "exec \"$@\"", "sh", "python3", "a.py"]"#,

@@ -17,6 +17,7 @@ mod interpreter;
 mod knowledge;
 mod model;
 mod modules;
+mod permissions;
 mod plan;
 mod playback;
 mod programs;

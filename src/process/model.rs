@@ -13,10 +13,11 @@ use super::first_uses;
 use super::installed::{PackageIndex, PythonSetup};
 use super::interpreter::Interpreter;
 use super::knowledge::Knowledge;
+use super::permissions;
 use super::plan::LoadPlan;
 use super::playback::Playback;
 use super::programs;
-use super::unreadable::{self, Unreadable};
+use super::unreadable::Unreadable;
 use crate::elf::ElfFacts;
 use crate::error::Result;
 use crate::gap::{Gap, GapCode};
@@ -131,7 +132,7 @@ impl<'r, 'k> Programs<'r, 'k> {
             }
             programs.sort_by_key(|program| !program.main);
         }
-        let unreadable = unreadable::find(root, launch, stack, knowledge, &programs);
+        let unreadable = permissions::find(root, launch, stack, knowledge, &programs);
         Programs {
             root,
             knowledge,

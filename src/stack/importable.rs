@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 use super::python::{Environment, Labels};
-use super::shadowed_packages::ShadowedPackage;
+use super::python_faults::ShadowedPackage;
 use crate::limits::{Limit, LimitExceeded, Limits};
 
 /// How many comparisons of the limit `requirements` a distribution of an environment counts as: it is kept in memory.

@@ -11,7 +11,7 @@ use super::interpreter::{environment, real_directory};
 use super::inventory::Inventory;
 use super::library_search::{FoundIn, LibrarySearch, program_system};
 use super::python::Environment;
-use super::shadowed_packages::ShadowedPackage;
+use super::python_faults::ShadowedPackage;
 use super::sites::Sites;
 use super::torch::TorchCopy;
 use super::{Component, Evidence, EvidenceKind};

@@ -11,8 +11,7 @@ use crate::image::Node;
 use super::evidence::{first_numbers, is_version};
 use super::inventory::{ElfFile, Inventory};
 use super::packages::{OWNERS, Package, Packages};
-use super::python_startup::StartRefusal;
-use super::shadowed_packages::ShadowedPackage;
+use super::python_faults::{ShadowedPackage, StartRefusal};
 use super::{Component, Evidence, EvidenceKind};
 use crate::lexical::{directory_of, name_of};
 

@@ -8,12 +8,11 @@ mod compiled;
 mod refusals;
 mod search_path;
 
-pub use refusals::StartRefusal;
-
 use super::catalogue::Catalogue;
 use super::interpreter;
 use super::inventory::{Inventory, is_interpreter_name};
 use super::python::{self, Environment, Labels};
+use super::python_faults::StartRefusal;
 use super::python_options::Options;
 use super::startup_knowledge::StartupKnowledge;
 use crate::image::{Credentials, Node};

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Target;
 use super::code::{everywhere, is_specific, oldest, support};
-use super::driver::{self, DriverVersion};
+use super::driver;
 use super::driver_table::DriverTable;
+use super::driver_version::DriverVersion;
 use super::facts::{
     CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts,
 };
 use super::gpu::Gpu;
 use super::tables::Tables;
+use super::target::Target;
 use crate::elf::Depth;
 use crate::elf::facts::GpuCode;
 use crate::lexical::name_of;

@@ -3,6 +3,7 @@
 mod code;
 mod driver;
 mod driver_table;
+mod driver_version;
 mod facts;
 mod gpu;
 mod gpu_table;
@@ -10,51 +11,16 @@ mod judge;
 pub mod nodes;
 mod pairs;
 mod tables;
+mod target;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-
-use crate::spelling::InvalidInput;
-
 pub use code::support_of;
-pub use driver::DriverVersion;
 pub use driver_table::DriverTable;
+pub use driver_version::DriverVersion;
 pub use facts::{CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts};
 pub use gpu::{Capability, Gpu, Segment};
 pub use gpu_table::GpuTable;
 pub use judge::{TargetInput, judge};
 pub use tables::Tables;
-
-/// A machine, or a group of equal ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Target {
-    /// What the user calls it; empty for one that the command line gives.
-    pub name: String,
-    /// GPU names or architectures as written: `A100`, `sm_90`.
-    pub gpus: Vec<String>,
-    /// The driver version as written: `535.183.06`.
-    pub driver: Option<String>,
-}
-
-impl Target {
-    /// Checks that all GPUs are known, the driver version is valid, and one machine can have them together.
-    ///
-    /// # Errors
-    /// The first invalid text, with a suggestion; or what contradicts what.
-    pub fn check(&self, tables: &Tables) -> Result<(), InvalidInput> {
-        let gpus = self.gpus.iter().map(|gpu| tables.gpus.parse(gpu));
-        let gpus = gpus.collect::<Result<Vec<Gpu>, _>>()?;
-        let Some(driver) = &self.driver else {
-            return Ok(());
-        };
-        let checked = tables.check_pairs(&gpus, &DriverVersion::parse(driver)?);
-        checked.map_err(|mistake| InvalidInput {
-            problem: match self.name.as_str() {
-                "" => mistake.problem,
-                name => format!("target `{name}`: {}", mistake.problem),
-            },
-            ..mistake
-        })
-    }
-}
+pub use target::Target;

@@ -3,7 +3,7 @@
 //! A driver branch brings the chips of a new generation, and a later one drops the oldest: Blackwell starts at 570, and 580 is the last
 //! branch for Maxwell, Pascal and Volta.
 
-use super::driver::DriverVersion;
+use super::driver_version::DriverVersion;
 use super::gpu::Gpu;
 use super::tables::Tables;
 use crate::spelling::InvalidInput;

@@ -59,8 +59,9 @@ impl Modules {
 
     /// The paths that a file names: those that it imports, and those in its code. A re-export counts only if the file itself uses the name.
     fn references(&self, module: &Module) -> Vec<Vec<String>> {
-        let statement = Regex::new(r"(?m)^\s*(?:pub(?:\([a-z]+\))? )?use [^;]*;").unwrap();
-        let code = statement.replace_all(&module.code, "");
+        let not_code =
+            Regex::new(r"(?m)^\s*(?:pub(?:\([a-z]+\))? )?use [^;]*;|\bpub\(in [^)]*\)").unwrap();
+        let code = not_code.replace_all(&module.code, "");
         let mentions = |name: &str| Regex::new(&format!(r"\b{name}\b")).unwrap().is_match(&code);
         let mut paths: Vec<Vec<String>> = uses(&module.code)
             .into_iter()

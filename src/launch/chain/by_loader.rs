@@ -102,7 +102,7 @@ impl<'r> Chain<'r, '_> {
             true => self.named(&process, path, &executable, cause),
             false => path,
         };
-        if let Err(problem) = loader.apply(&mut process) {
+        if let Err(problem) = process.apply_loader(loader) {
             self.note(
                 cause,
                 &format!("starts {named} by {}: {problem}", loader.loader),

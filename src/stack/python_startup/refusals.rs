@@ -1,32 +1,11 @@
 //! Why an environment's Python does not start.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::Startup;
 use super::search_path::SearchPath;
 use crate::stack::modules;
 use crate::stack::python::Environment;
+use crate::stack::python_faults::StartRefusal;
 use crate::stack::python_settings::PythonSettings;
-
-/// An option or a variable with which an interpreter refuses to start.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct StartRefusal {
-    /// The environment, by its prefix.
-    pub environment: String,
-    /// The interpreter.
-    pub interpreter: String,
-    /// Layer index of the interpreter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layer: Option<usize>,
-    /// The option or variable as written: `PYTHONHASHSEED=abc`, `-Q`.
-    pub setting: String,
-    /// What the interpreter prints.
-    pub says: String,
-    /// Whether the image starts the interpreter with it for certain.
-    pub certain: bool,
-}
 
 impl Startup<'_, '_> {
     /// What the interpreter refuses, if it starts.

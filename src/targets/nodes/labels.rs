@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::super::driver::DriverVersion;
+use super::super::driver_version::DriverVersion;
 use super::super::gpu::Capability;
 use super::super::gpu_table::GpuTable;
 

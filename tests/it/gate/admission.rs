@@ -60,7 +60,10 @@ fn an_image_that_nobody_read_is_denied_then_read_once_and_judged() {
 #[test]
 fn a_pod_that_runs_on_no_node_is_denied_and_its_deployment_warned() {
     let registry = registry();
-    let server = Server::new(&enforce_with(&[("570.86.10", "470.82.01")]));
+    let server = Server::new(&enforce_with(&[(
+        "gpu: h100, driver: '570.86.10'",
+        "gpu: a100, driver: '470.82.01'",
+    )]));
     let denied = server.validate_read(&create(&pod(&image(&registry))));
     assert_eq!(denied["allowed"], false);
     let message = denied["status"]["message"].as_str().unwrap();
@@ -87,7 +90,10 @@ fn a_pod_that_runs_on_no_node_is_denied_and_its_deployment_warned() {
 #[test]
 fn modes_come_from_the_configuration() {
     let registry = registry();
-    let old = &[("570.86.10", "470.82.01")];
+    let old = &[(
+        "gpu: h100, driver: '570.86.10'",
+        "gpu: a100, driver: '470.82.01'",
+    )];
     let with = |gate: &str| enforce_with(&[old[0], ("mode: enforce", gate)]);
     let review = create(&pod(&image(&registry)));
     let warn = Server::new(&with("mode: warn"));
@@ -143,7 +149,10 @@ fn the_environment_of_a_pod_can_break_its_image() {
 fn init_and_ephemeral_containers_are_judged() {
     let registry = registry();
     let server = Server::new(&enforce_with(&[
-        ("570.86.10", "470.82.01"),
+        (
+            "gpu: h100, driver: '570.86.10'",
+            "gpu: a100, driver: '470.82.01'",
+        ),
         ("mode: enforce", "mode: enforce, all-pods: true"),
     ]));
     let mut with_init = pod(&image(&registry));

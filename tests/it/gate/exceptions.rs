@@ -7,7 +7,13 @@ use super::images::{ENFORCE, create, enforce_with, image, pod, registry};
 use super::server::{Home, Server};
 
 fn old_driver(gate: &str) -> String {
-    enforce_with(&[("570.86.10", "470.82.01"), ("mode: enforce", gate)])
+    enforce_with(&[
+        (
+            "gpu: h100, driver: '570.86.10'",
+            "gpu: a100, driver: '470.82.01'",
+        ),
+        ("mode: enforce", gate),
+    ])
 }
 
 #[test]

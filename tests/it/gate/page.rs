@@ -21,7 +21,10 @@ fn basic(user: &str, password: &str) -> String {
 
 /// A server whose nodes have a driver that is too old.
 fn failing() -> Server {
-    Server::new(&enforce_with(&[("570.86.10", "470.82.01")]))
+    Server::new(&enforce_with(&[(
+        "gpu: h100, driver: '570.86.10'",
+        "gpu: a100, driver: '470.82.01'",
+    )]))
 }
 
 /// What a reader sees.
@@ -185,7 +188,10 @@ fn it_says_what_was_denied_and_why_with_the_report_behind_it() {
 fn decisions_can_be_filtered() {
     let registry = registry();
     let server = Server::new(&enforce_with(&[
-        ("570.86.10", "470.82.01"),
+        (
+            "gpu: h100, driver: '570.86.10'",
+            "gpu: a100, driver: '470.82.01'",
+        ),
         ("mode: enforce", "mode: enforce, namespaces: {dev: warn}"),
     ]));
     let mut review = create(&pod(&image(&registry)));
@@ -348,7 +354,10 @@ fn a_report_that_nobody_can_make_says_why() {
 fn dry_runs_leave_no_trace_and_exceptions_do() {
     let registry = registry();
     let server = Server::new(&enforce_with(&[
-        ("570.86.10", "470.82.01"),
+        (
+            "gpu: h100, driver: '570.86.10'",
+            "gpu: a100, driver: '470.82.01'",
+        ),
         (
             "mode: enforce",
             "mode: enforce, exemptions: [{image: '*/team/*', namespace: legacy, reason: moves in March}]",
