@@ -7,8 +7,9 @@ use super::describer::Describer;
 use super::facts::{DriverLibrary, LoaderFacts, ObjectFacts, ProcessFacts};
 use super::faults;
 use super::hosts::Hosts;
-use super::model::{self, ModeledProcess, Programs};
+use super::model::Programs;
 use super::modules::NativeModules;
+use super::program::ModeledProcess;
 use super::tree::{self, ProcessTree, Tree};
 use super::{shadowed, shared_faults};
 use crate::error::Result;
@@ -32,7 +33,7 @@ impl Programs<'_, '_> {
         let hosts = Hosts::of(self.root, rebuilt);
         let mut modules = NativeModules::new(&self.modules);
         for program in &self.programs {
-            let mut process = model::play(self.root, self.knowledge, program)?;
+            let mut process = program.play(self.root, self.knowledge)?;
             add(&describer, &process, index.as_ref(), &mut facts);
             hosts.compare(&describer, program, &mut facts)?;
             if trees {
@@ -47,7 +48,7 @@ impl Programs<'_, '_> {
             modules.check(&describer, &program.setup, &mut process, &mut facts)?;
         }
         for program in &self.without_packages {
-            let mut process = model::play(self.root, self.knowledge, program)?;
+            let mut process = program.play(self.root, self.knowledge)?;
             modules.check(&describer, &program.setup, &mut process, &mut facts)?;
         }
         shared_faults::mark(&mut facts);

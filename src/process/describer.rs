@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::facts::{ObjectFacts, Removed};
 use super::knowledge::Knowledge;
-use super::model::ModeledProcess;
 use super::playback::Cause;
+use super::program::ModeledProcess;
 use super::reasons;
 use super::versions::NewestVersions;
 use crate::image::{Node, RootFilesystem};

@@ -10,8 +10,8 @@ use super::facts::{
     ExecutableStack, FaultContext, LoaderFacts, Missing, ObjectFacts, Symbol, UndefinedSymbols,
     UnmetVersion,
 };
-use super::model::ModeledProcess;
 use super::playback::{Cause, LoadFailure};
+use super::program::ModeledProcess;
 use super::variants::variants_of;
 use crate::image::Node;
 use crate::lexical::name_of;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::describer::Describer;
 use super::facts::{FaultContext, HostFault, LoaderFacts};
 use super::faults;
-use super::model::{self, Program};
+use super::program::Program;
 use crate::error::Result;
 use crate::image::{Node, RootFilesystem};
 use crate::loader::cache::Cache;
@@ -76,7 +76,7 @@ impl Hosts {
                 };
                 let mut there = program.clone();
                 there.system = Rc::new(system.on(level, cache.cloned()));
-                let process = model::play(describer.root, describer.knowledge, &there)?;
+                let process = there.play(describer.root, describer.knowledge)?;
                 let mut other = LoaderFacts::default();
                 faults::record(describer, &process, &mut other);
                 host.add_difference(describer, &program.name, &mut other, facts);

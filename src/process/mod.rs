@@ -20,6 +20,7 @@ mod modules;
 mod permissions;
 mod plan;
 mod playback;
+mod program;
 mod programs;
 mod reasons;
 mod shadowed;
@@ -31,5 +32,6 @@ mod versions;
 
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
-pub use model::{ModeledProcess, Programs};
+pub use model::Programs;
 pub use playback::{Cause, DriverRequest, LoadFailure, Playback};
+pub use program::ModeledProcess;

@@ -8,24 +8,19 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::facts::Import;
-use super::first_uses;
 use super::installed::{PackageIndex, PythonSetup};
-use super::interpreter::Interpreter;
 use super::knowledge::Knowledge;
 use super::permissions;
 use super::plan::LoadPlan;
-use super::playback::Playback;
+use super::program::Program;
 use super::programs;
 use super::unreadable::Unreadable;
 use crate::elf::ElfFacts;
-use crate::error::Result;
 use crate::gap::{Gap, GapCode};
 use crate::image::RootFilesystem;
 use crate::launch::{Launch, LoaderCommand};
 use crate::limits::Limit;
-use crate::loader::{self, Bounds, Process, System};
-use crate::stack::sites::Sites;
+use crate::loader::{self, Bounds, System};
 use crate::stack::{Environment, Labels, NativeModule, Stack};
 
 /// The programs of an image that are modeled, not yet started.
@@ -57,43 +52,6 @@ struct Context<'c, 'r> {
     bounds: &'c Bounds,
     /// The loaders by what they depend on.
     systems: RefCell<HashMap<LoaderKey<'r>, Option<Rc<System<'r>>>>>,
-}
-
-/// One program and the loader that starts it.
-#[derive(Debug, Clone)]
-pub(super) struct Program<'r> {
-    pub name: String,
-    pub main: bool,
-    path: String,
-    /// Prefix of the Python environment; empty for other programs.
-    pub environment: String,
-    library_path_from: String,
-    pub system: Rc<System<'r>>,
-    pub setup: PythonSetup,
-    /// The packages to import, in order.
-    packages: Vec<String>,
-}
-
-/// One process, played.
-pub struct ModeledProcess<'s> {
-    /// As [`super::facts::ProcessFacts::name`].
-    pub name: String,
-    /// The image starts this process.
-    pub main: bool,
-    /// Path of the program.
-    pub executable: String,
-    /// Prefix of the Python environment; empty for other programs.
-    pub environment: String,
-    /// As [`Launch::library_path_from`].
-    pub library_path_from: String,
-    /// The loader.
-    pub system: &'s System<'s>,
-    /// The directories that Python imports from.
-    pub sites: Sites,
-    /// The packages that were imported, in order.
-    pub imports: Vec<Import>,
-    /// What happened.
-    pub playback: Playback<'s>,
 }
 
 impl<'r, 'k> Programs<'r, 'k> {
@@ -144,46 +102,6 @@ impl<'r, 'k> Programs<'r, 'k> {
             gaps,
         }
     }
-}
-
-/// Plays one process.
-///
-/// # Errors
-/// A limit is exceeded, or the request was cancelled.
-pub(super) fn play<'s>(
-    root: &'s RootFilesystem<'s>,
-    knowledge: &'s Knowledge,
-    program: &'s Program<'s>,
-) -> Result<ModeledProcess<'s>> {
-    let playback = Playback::new(Process::start(&program.system, &program.path)?);
-    let starts = playback.process.is_some();
-    let mut interpreter = Interpreter::new(root, knowledge, &program.setup, playback);
-    for package in program.packages.iter().filter(|_| starts) {
-        if let Some(plan) = knowledge.plan(package) {
-            interpreter.import(plan)?;
-        }
-    }
-    interpreter.first_uses()?;
-    let Interpreter {
-        mut playback,
-        imports,
-        ..
-    } = interpreter;
-    first_uses::follow(&mut playback, knowledge, &program.setup)?;
-    if let Some(process) = &playback.process {
-        playback.undefined_calls = process.undefined_calls()?;
-    }
-    Ok(ModeledProcess {
-        name: program.name.clone(),
-        main: program.main,
-        executable: program.path.clone(),
-        environment: program.environment.clone(),
-        library_path_from: program.library_path_from.clone(),
-        system: &program.system,
-        sites: program.setup.path.iter().collect(),
-        imports,
-        playback,
-    })
 }
 
 impl<'r> Context<'_, 'r> {

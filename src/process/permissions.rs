@@ -1,7 +1,7 @@
 //! Files of Python and its packages that the user of the image may not read.
 
 use super::knowledge::Knowledge;
-use super::model::Program;
+use super::program::Program;
 use super::unreadable::Unreadable;
 use crate::image::{Access, Credentials, Node, RootFilesystem};
 use crate::launch::Launch;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::describer::{Describer, is_python};
 use super::facts::Shadowed;
-use super::model::ModeledProcess;
+use super::program::ModeledProcess;
 use super::reasons;
 use crate::image::Node;
 use crate::loader::Object;

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::describer::Describer;
 use super::facts::{DriverLibrary, Import, ObjectFacts, is_zero};
-use super::model::ModeledProcess;
 use super::playback::LoadFailure;
+use super::program::ModeledProcess;
 use super::reasons;
 use crate::image::FileIdentity;
 use crate::loader::{Failure, Fault, Object, SearchedDirectory};
