@@ -8,12 +8,12 @@ use chrono::NaiveDate;
 use imgcheck::internals::elf::Recipes;
 use imgcheck::internals::error::Error;
 use imgcheck::internals::policy::{Config, Expectation, Subjects};
-use imgcheck::internals::targets::GpuTable;
+use imgcheck::internals::targets::Tables;
 use imgcheck::internals::yaml;
 use serde_json::Value;
 
-static GPUS: LazyLock<GpuTable> =
-    LazyLock::new(|| imgcheck::internals::knowledge::gpus().expect("the GPUs"));
+static TABLES: LazyLock<Tables> =
+    LazyLock::new(|| imgcheck::internals::knowledge::targets().expect("the GPUs"));
 
 const NAME: &str = "fuzzed.yaml";
 
@@ -21,7 +21,7 @@ pub fn fuzz(text: &str) {
     let known: Result<Value, Error> = yaml::parse(NAME, text);
     named(known.as_ref().err());
     named(Recipes::parse(NAME, text).as_ref().err());
-    match Config::read(NAME, text, Path::new("configuration"), &GPUS) {
+    match Config::read(NAME, text, Path::new("configuration"), &TABLES) {
         Err(error) => named(Some(&error)),
         Ok(config) => {
             named(

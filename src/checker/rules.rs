@@ -125,7 +125,7 @@ impl Checker {
         Ok((printable(&results.to_string()), all_passed))
     }
 
-    /// Writes the page of every rule, and an index, into a directory, and removes pages of rules that no longer exist.
+    /// Writes the page of every rule, and an index, into a directory. Other files there stay as they are.
     ///
     /// # Errors
     /// A page cannot be written.

@@ -214,7 +214,7 @@ pub fn all(set: &RuleSet) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Writes all pages into a directory, and removes pages of rules that no longer exist.
+/// Writes all pages into a directory. Other files there stay as they are, so the page of a rule that is gone stays, too.
 ///
 /// # Errors
 ///
@@ -222,15 +222,7 @@ pub fn all(set: &RuleSet) -> Vec<(String, String)> {
 pub fn write(set: &RuleSet, directory: &Path) -> Result<()> {
     let failed = |error: std::io::Error| Error::output(directory.display().to_string(), error);
     std::fs::create_dir_all(directory).map_err(failed)?;
-    let pages = all(set);
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".md") && !pages.iter().any(|(page, _)| *page == name) {
-            std::fs::remove_file(entry.path()).map_err(failed)?;
-        }
-    }
-    for (name, page) in pages {
+    for (name, page) in all(set) {
         std::fs::write(directory.join(name), page).map_err(failed)?;
     }
     Ok(())

@@ -382,7 +382,7 @@ fn a_real_pytorch_covers_what_it_was_built_for_and_nothing_else() {
     let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
     assert!(!required || root.is_some());
     if let Some(root) = root {
-        let (code, report) = check(&root, &["--gpu", COVERED, "--driver", "535.183.06"]);
+        let (code, report) = check(&root, &["--gpu", COVERED, "--driver", "580.65.06"]);
         assert_eq!((code, faults(&report)), (0, vec![]));
         let gpus = target(&report)["gpus"].as_array().unwrap();
         for gpu in gpus {
