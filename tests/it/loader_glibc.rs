@@ -215,7 +215,7 @@ fn entry(path: &Path) -> Entry {
 }
 
 /// What the program prints, said by the model.
-fn modelled(
+fn modeled(
     root: &RootFilesystem,
     program: &Path,
     library_path: Option<&str>,
@@ -330,12 +330,12 @@ fn random_libraries_load_as_with_glibc() {
         let real = String::from_utf8(output.stdout).unwrap();
         let layer = layer(&root);
         let merged = RootFilesystem::merge([&layer]);
-        let modelled = modelled(&merged, &program, library_path.as_deref(), &requests);
-        if std::env::var_os("IMGCHECK_KEEP").is_some() && modelled != real {
+        let modeled = modeled(&merged, &program, library_path.as_deref(), &requests);
+        if std::env::var_os("IMGCHECK_KEEP").is_some() && modeled != real {
             std::mem::forget(directory);
         }
         assert_eq!(
-            modelled, real,
+            modeled, real,
             "seed {seed}, {requests:#?}, LD_LIBRARY_PATH {library_path:?}"
         );
         answers += real.lines().count();

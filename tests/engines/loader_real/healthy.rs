@@ -84,7 +84,7 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
 
 /// The libraries that the packages of `rules/knowledge/processes/` bring or need. Which extension modules of Python's own library
 /// and of packages that have nothing to do with GPUs are imported when, and what those need, differs from one release of Python
-/// to the next and is not modelled.
+/// to the next and is not modeled.
 fn of_interest(path: &str) -> bool {
     const ROOTS: [&str; 14] = [
         "torch",

@@ -175,32 +175,32 @@ impl Bench {
             .program
             .as_deref()
             .is_some_and(|it| it.ends_with("/probe"));
-        let modelled = is_probe.then(|| Started {
+        let modeled = is_probe.then(|| Started {
             directory: launch.working_directory.clone(),
             arguments: launch.arguments[1..].to_vec(),
             environment: launch.environment.clone(),
         });
-        match agrees(modelled.as_ref(), started.as_ref()) {
+        match agrees(modeled.as_ref(), started.as_ref()) {
             true => Ok(true),
             false => Err(format!(
-                "{shell}: the model says\n{modelled:#?}\nit is\n{started:#?}"
+                "{shell}: the model says\n{modeled:#?}\nit is\n{started:#?}"
             )),
         }
     }
 }
 
 /// Whether the model is right. It leaves out variables that are unknown and do not decide what is loaded.
-fn agrees(modelled: Option<&Started>, started: Option<&Started>) -> bool {
-    let (Some(modelled), Some(started)) = (modelled, started) else {
-        return modelled.is_none() && started.is_none();
+fn agrees(modeled: Option<&Started>, started: Option<&Started>) -> bool {
+    let (Some(modeled), Some(started)) = (modeled, started) else {
+        return modeled.is_none() && started.is_none();
     };
     let is_relevant = |name: &str| name.starts_with("LD_") || matches!(name, "PATH" | "HOME");
     let is_known = |(name, value): (&String, &String)| started.environment.get(name) == Some(value);
     let mut relevant = started.environment.keys().filter(|name| is_relevant(name));
-    modelled.environment.iter().all(is_known)
-        && relevant.all(|name| modelled.environment.contains_key(name))
-        && modelled.directory == started.directory
-        && modelled.arguments == started.arguments
+    modeled.environment.iter().all(is_known)
+        && relevant.all(|name| modeled.environment.contains_key(name))
+        && modeled.directory == started.directory
+        && modeled.arguments == started.arguments
 }
 
 pub fn bench(script: &str) -> Bench {

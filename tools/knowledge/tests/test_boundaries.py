@@ -45,7 +45,7 @@ def row(releases: str, evidence: str) -> str:
 
 class Boundaries(unittest.TestCase):
     def test_a_boundary_inferred_from_the_next_release_that_was_looked_at_is_found(self) -> None:
-        rows = row(">=2.9,<2.10", f"shows: [{BEFORE}], from: older releases are not modelled") + row(">=2.10", f"shows: [{AFTER}]")
+        rows = row(">=2.9,<2.10", f"shows: [{BEFORE}], from: older releases are not modeled") + row(">=2.10", f"shows: [{AFTER}]")
         report = compared(rows)
         lacks = f'{EXTENSION} holds `_load_lib("_torchaudio")`, torchaudio/lib/_torchaudio.abi3.so'
         self.assertEqual(
@@ -58,11 +58,11 @@ class Boundaries(unittest.TestCase):
         self.assertIn("## Wrong", report.markdown())
 
     def test_the_right_boundary_is_compared_on_both_sides(self) -> None:
-        rows = row(">=2.9,<2.11", f"shows: [{BEFORE}], from: older releases are not modelled") + row(">=2.11", f"shows: [{AFTER}]")
+        rows = row(">=2.9,<2.11", f"shows: [{BEFORE}], from: older releases are not modeled") + row(">=2.11", f"shows: [{AFTER}]")
         for every in (False, True):
             report = compared(rows, every=every)
             self.assertEqual((report.wrong, report.failures, report.ends, report.checked), ([], [], 3, 2))
-            self.assertEqual(report.unchecked, ["torchaudio.yaml, releases >=2.9,<2.11, from: older releases are not modelled"])
+            self.assertEqual(report.unchecked, ["torchaudio.yaml, releases >=2.9,<2.11, from: older releases are not modeled"])
 
     def test_a_release_inside_is_looked_at_on_request(self) -> None:
         rows = row(">=2.9,<2.12", "shows: [{absent: torchaudio/lib/_torchaudio.so}], from: a, to: b")
