@@ -1,4 +1,4 @@
-//! Arrows between modules run one way, as `docs/src/architecture.md` draws them.
+//! What a compiler does not check of the structure that `docs/src/architecture.md` describes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,10 +11,12 @@ use regex::Regex;
 #[path = "layering/modules.rs"]
 mod modules;
 
-/// Source of one file without comments and without its tests, and the top-level module that it belongs to.
+/// Source of one file without comments and without its tests, and the crate that it belongs to: `imgcheck` is the command line.
 struct Source {
     path: PathBuf,
-    module: String,
+    /// The file below `src/` of the crate.
+    file: PathBuf,
+    package: String,
     code: String,
 }
 
@@ -22,28 +24,34 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The crates in `crates/` by name, without `imgcheck-`.
+fn packages() -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join("crates")).unwrap();
+    let entries = entries.map(|entry| entry.unwrap().path());
+    let packages = entries.filter(|path| path.is_dir());
+    let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+    packages.map(name).collect()
+}
+
 fn sources() -> Vec<Source> {
-    let (mut pending, mut found) = (vec![root().join("src")], Vec::new());
-    while let Some(directory) = pending.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") && !is_test(&path)
-            {
-                let inside = path.strip_prefix(root().join("src")).unwrap();
-                let first = inside
-                    .components()
-                    .next()
-                    .unwrap()
-                    .as_os_str()
-                    .to_str()
-                    .unwrap();
-                found.push(Source {
-                    module: first.trim_end_matches(".rs").to_owned(),
-                    code: code_of(&fs::read_to_string(&path).unwrap()),
-                    path,
-                });
+    let mut found = Vec::new();
+    let library = |package: String| (root().join("crates").join(&package).join("src"), package);
+    let libraries = packages().into_iter().map(library);
+    for (source, package) in libraries.chain([(root().join("src"), "imgcheck".to_owned())]) {
+        let mut pending = vec![source.clone()];
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    pending.push(path);
+                } else if path.extension().is_some_and(|it| it == "rs") && !is_test(&path) {
+                    found.push(Source {
+                        file: path.strip_prefix(&source).unwrap().to_owned(),
+                        package: package.clone(),
+                        code: code_of(&fs::read_to_string(&path).unwrap()),
+                        path,
+                    });
+                }
             }
         }
     }
@@ -71,125 +79,32 @@ fn code_of(text: &str) -> String {
         .join("\n")
 }
 
-/// The boxes from the `modules` block of the architecture page: each line may use the lines above it.
-fn drawn() -> Vec<Vec<String>> {
+/// The crates that the crates of a line of the `crates` block of the architecture page may use: those on the lines above it.
+#[test]
+fn a_crate_uses_only_crates_above_it() {
     let page = fs::read_to_string(root().join("docs/src/architecture.md")).unwrap();
-    let block = page
-        .split("```modules\n")
-        .nth(1)
-        .expect("a block of modules");
+    let block = page.split("```crates\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();
-    block
-        .lines()
-        .map(|line| line.split_whitespace().map(str::to_owned).collect())
-        .collect()
-}
-
-/// The boxes as `src/lib.rs` declares them, in groups between blank lines.
-fn declared() -> Vec<Vec<String>> {
-    let library = fs::read_to_string(root().join("src/lib.rs")).unwrap();
-    library
-        .split("\n\n")
-        .map(|group| {
-            group
-                .lines()
-                .filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'))
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .filter(|group| !group.is_empty())
-        .collect()
-}
-
-/// Modules that a file names: `crate::x`, `crate::{x, y::z}`, and `super::` where it leaves the module.
-fn used(source: &Source) -> BTreeSet<String> {
-    let path = Regex::new(r"\bcrate::([a-z_]+)").unwrap();
-    let group = Regex::new(r"\bcrate::\{([^;]*)\};").unwrap();
-    let nested = Regex::new(r"\{[^{}]*\}").unwrap();
-    let item = Regex::new(r"(?:^|,)\s*([a-z_]+)").unwrap();
-    let mut names: BTreeSet<String> = path
-        .captures_iter(&source.code)
-        .map(|found| found[1].to_owned())
-        .collect();
-    for found in group.captures_iter(&source.code) {
-        let outermost = nested.replace_all(&found[1], "").into_owned();
-        names.extend(
-            item.captures_iter(&outermost)
-                .map(|name| name[1].to_owned()),
-        );
-    }
-    let depth = source
-        .path
-        .strip_prefix(root().join("src"))
-        .unwrap()
-        .components()
-        .count();
-    let is_module_root = depth == 1 || source.path.ends_with("mod.rs");
-    let leaves = "super::".repeat(if is_module_root {
-        depth.max(2) - 1
-    } else {
-        depth
-    });
-    let outside = Regex::new(&format!(r"\b{leaves}([a-z_]+)")).unwrap();
-    names.extend(
-        outside
-            .captures_iter(&source.code)
-            .map(|found| found[1].to_owned())
-            .filter(|name| name != "super"),
-    );
-    names.remove(&source.module);
-    names
-}
-
-fn arrows() -> BTreeMap<String, BTreeMap<String, PathBuf>> {
-    let mut arrows: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
-    for source in sources() {
-        for name in used(&source) {
-            arrows
-                .entry(source.module.clone())
-                .or_default()
-                .insert(name, source.path.clone());
+    let mut above = BTreeSet::new();
+    for line in block.lines() {
+        let line: BTreeSet<String> = line.split_whitespace().map(str::to_owned).collect();
+        for package in &line {
+            let below = &dependencies(package) - &above;
+            assert_eq!(below, BTreeSet::new(), "{package} must not use these");
         }
+        above.extend(line);
     }
-    arrows
+    assert_eq!(above, packages());
 }
 
-#[test]
-fn the_architecture_page_draws_the_modules_that_exist() {
-    assert_eq!(drawn(), declared());
-}
-
-#[test]
-fn a_module_uses_only_modules_above_it() {
-    let level: BTreeMap<String, usize> = drawn()
-        .into_iter()
-        .enumerate()
-        .flat_map(|(level, group)| group.into_iter().map(move |module| (module, level)))
-        .collect();
-    for (module, targets) in arrows() {
-        for (target, path) in targets {
-            if let (Some(from), Some(to)) = (level.get(&module), level.get(&target)) {
-                assert!(
-                    to <= from,
-                    "{}: {module} must not know {target}",
-                    path.display()
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn modules_of_one_line_know_each_other_one_way_at_most() {
-    let arrows = arrows();
-    for (module, targets) in &arrows {
-        for target in targets.keys() {
-            let back = arrows
-                .get(target)
-                .is_some_and(|others| others.contains_key(module));
-            assert!(!back, "{module} and {target} know each other");
-        }
-    }
+/// The crates of this repository that one uses, but for the wrapper of ISA-L.
+fn dependencies(package: &str) -> BTreeSet<String> {
+    let manifest = root().join("crates").join(package).join("Cargo.toml");
+    let manifest = fs::read_to_string(manifest).unwrap();
+    let manifest = manifest.split("[dev-dependencies]").next().unwrap();
+    let name = Regex::new(r"(?m)^imgcheck-([a-z]+)\b").unwrap();
+    let names = name.captures_iter(manifest).map(|it| it[1].to_owned());
+    names.filter(|it| it != "isal").collect()
 }
 
 /// Circles of files that are known, one on a line. This list may only shrink.
@@ -197,8 +112,13 @@ const KNOWN: &str = include_str!("layering/circles.txt");
 
 #[test]
 fn files_do_not_use_each_other_in_a_circle() {
-    let modules = modules::Modules::new(&sources());
-    let arrows = modules.arrows();
+    let sources = sources();
+    let modules: Vec<_> = packages()
+        .into_iter()
+        .chain(["imgcheck".to_owned()])
+        .map(|package| modules::Modules::new(&package, &sources))
+        .collect();
+    let arrows: BTreeMap<_, _> = modules.iter().flat_map(|it| it.arrows()).collect();
     let circles = modules::circles(&arrows);
     testkit::tools::say(format_args!("{} circles of files", circles.len()));
     let known: Vec<BTreeSet<&str>> = KNOWN
@@ -232,35 +152,36 @@ fn files_do_not_use_each_other_in_a_circle() {
     }
 }
 
-/// What was kept by another program is read only if it would make the same facts: `build.rs` must know all that makes them.
+/// What was kept by another program is read only if it would make the same: the build scripts know all that makes it.
 #[test]
-fn the_version_of_the_facts_covers_all_that_makes_them() {
-    let script = fs::read_to_string(root().join("build.rs")).unwrap();
-    let listed = Regex::new(r#""src/([a-z_]+)"#).unwrap();
-    let mut covered: BTreeSet<String> = listed
-        .captures_iter(&script)
-        .map(|found| found[1].to_owned())
-        .collect();
-    assert!(covered.contains("layer"));
-    // These carry bytes, errors and work, and decide nothing; the version names the limits themselves.
-    let others = [
-        "beneath",
-        "cache",
-        "cancellation",
-        "digest",
-        "error",
-        "limits",
-        "parallel",
-        "progress",
-        "source",
-    ];
-    covered.extend(others.map(str::to_owned));
-    for (module, targets) in arrows() {
-        if ["archive", "elf", "image", "layer"].contains(&module.as_str()) {
-            for (target, path) in targets {
-                assert!(covered.contains(&target), "{}: {target}", path.display());
-            }
+fn the_versions_of_what_is_kept_cover_all_that_makes_it() {
+    // It carries bytes and decides nothing. What judges and reports comes later.
+    let carries = ["source"];
+    let comes_later = ["cluster", "lint", "report", "rules", "source"];
+    let path = Regex::new(r#""([A-Za-z][^"\n]*[./][^"\n]*)","#).unwrap();
+    for (package, others) in [("layer", &carries[..]), ("checker", &comes_later)] {
+        let script = root().join("crates").join(package).join("build.rs");
+        let script = fs::read_to_string(script).unwrap();
+        let listed: BTreeSet<&str> = path
+            .captures_iter(&script)
+            .map(|it| it.get(1).unwrap().as_str())
+            .collect();
+        for file in &listed {
+            assert!(root().join(file).exists(), "{package}: {file}");
         }
+        let mut pending = vec![package.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(one) = pending.pop() {
+            if others.contains(&one.as_str()) || !seen.insert(one.clone()) {
+                continue;
+            }
+            assert!(
+                listed.contains(format!("crates/{one}/src").as_str()),
+                "{package}: crates/{one}/src"
+            );
+            pending.extend(dependencies(&one));
+        }
+        assert!(seen.len() > 4, "{seen:?}");
     }
 }
 
@@ -269,7 +190,7 @@ fn reading_bytes_knows_no_framework() {
     let word = Regex::new(r"(?i)torch|tensorflow|onnx|vllm|triton").unwrap();
     for source in sources()
         .iter()
-        .filter(|source| source.module == "elf" || source.module == "layer")
+        .filter(|source| source.package == "elf" || source.package == "layer")
     {
         let found = word.find(&source.code).map(|found| found.as_str());
         assert_eq!(
@@ -285,7 +206,7 @@ fn reading_bytes_knows_no_framework() {
 fn only_the_command_line_and_the_report_print() {
     let printing = Regex::new(r"\be?print(?:ln)?!|\bstd(?:out|err)\(\)").unwrap();
     for source in sources() {
-        if !["main", "cli", "report"].contains(&source.module.as_str()) {
+        if !["imgcheck", "report"].contains(&source.package.as_str()) {
             let found = printing.find(&source.code).map(|found| found.as_str());
             assert_eq!(found, None, "{}", source.path.display());
         }
@@ -295,12 +216,17 @@ fn only_the_command_line_and_the_report_print() {
 /// All others are handed a table.
 #[test]
 fn one_module_reads_the_knowledge_tables() {
-    let found = files_with(&["embedded::"]);
+    let found = files_with(
+        &["COMPILED_RULES", "files", "read", "table", "text"]
+            .map(|name| format!("imgcheck_tables::{name}"))
+            .each_ref()
+            .map(String::as_str),
+    );
     let known = [
-        "src/knowledge.rs",
+        "crates/model/src/knowledge.rs",
         // The rules, and the tables as expressions see them.
-        "src/rules/mod.rs",
-        "src/rules/tables.rs",
+        "crates/rules/src/rules/mod.rs",
+        "crates/rules/src/rules/tables.rs",
     ];
     assert_eq!(found, known.map(str::to_owned).into());
 }
@@ -332,7 +258,7 @@ fn files_with(words: &[&str]) -> BTreeSet<String> {
 #[test]
 fn no_program_is_started_but_the_one_that_signs() {
     let words = ["Command::new", "process::Command", "execve", "fork("];
-    let known = BTreeSet::from(["src/attest/command.rs".to_owned()]);
+    let known = BTreeSet::from(["crates/source/src/attest/command.rs".to_owned()]);
     assert_eq!(files_with(&words), known);
 }
 
@@ -356,23 +282,23 @@ fn only_the_cache_and_requested_reports_are_written() {
         "unlink",
     ];
     let known = [
-        "src/cache/local.rs",
-        "src/cache/trust/unchecked.rs",
-        "src/cache/trust/unix.rs",
+        "crates/source/src/cache/local.rs",
+        "crates/source/src/cache/trust/unchecked.rs",
+        "crates/source/src/cache/trust/unix.rs",
         // Names `mkdir` in a help text.
-        "src/cache/shared.rs",
+        "crates/source/src/cache/shared.rs",
         // Reports (`-o`), the summary of a job on GitHub, and a baseline.
         "src/cli/formats.rs",
         "src/cli/output.rs",
         // `imgcheck man` and `imgcheck rules docs`.
         "src/cli/completions.rs",
-        "src/rules/pages.rs",
+        "crates/rules/src/rules/pages.rs",
         // `imgcheck init` and `imgcheck rules new`.
         "src/cli/init/mod.rs",
         // The queue of `imgcheck serve`.
-        "src/gate/queue/store.rs",
+        "crates/gate/src/queue/store.rs",
         // The certificate of `imgcheck serve --self-signed`.
-        "src/gate/self_signed.rs",
+        "crates/gate/src/self_signed.rs",
     ];
     let found = files_with(&words);
     let known: BTreeSet<String> = known.map(str::to_owned).into();
@@ -380,5 +306,5 @@ fn only_the_cache_and_requested_reports_are_written() {
         found.difference(&known).collect::<Vec<_>>(),
         Vec::<&String>::new()
     );
-    assert!(found.contains("src/cache/local.rs"));
+    assert!(found.contains("crates/source/src/cache/local.rs"));
 }

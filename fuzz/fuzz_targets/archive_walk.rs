@@ -3,10 +3,10 @@
 
 use std::io::BufReader;
 
-use imgcheck::internals::archive::{
+use imgcheck_archive::archive::{
     ArchiveError, FileRange, Input, Member, RangeInput, StreamInput, Walk,
 };
-use imgcheck::internals::limits::{Limit, Limits};
+use imgcheck_base::limits::{Limit, Limits};
 use imgcheck_fuzz::file;
 use testkit::repair_checksums;
 

@@ -4,9 +4,9 @@
 use std::sync::LazyLock;
 
 use imgcheck::PublicKey;
-use imgcheck::internals::attest::artifact::{Blob, with_entries, with_envelopes};
-use imgcheck::internals::attest::envelope::Envelope;
-use imgcheck::internals::attest::statement::Statement;
+use imgcheck_source::attest::artifact::{Blob, with_entries, with_envelopes};
+use imgcheck_source::attest::envelope::Envelope;
+use imgcheck_source::attest::statement::Statement;
 use serde_json::json;
 
 /// A key of which nobody has the private part.

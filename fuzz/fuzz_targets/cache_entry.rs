@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use imgcheck::internals::cache::{Cache, CacheOptions, Key};
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::cache::{FactsCache, version};
+use imgcheck_base::digest::sha256;
 use imgcheck_fuzz::layers::CONTEXT;
+use imgcheck_image::RootFilesystem;
+use imgcheck_layer::cache::{FactsCache, version};
+use imgcheck_source::cache::{Cache, CacheOptions, Key};
 
 /// A directory of this process. It is left behind, with one small file: `fuzz/run` removes it.
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {

@@ -1,10 +1,11 @@
 //! A lazily read layer whose table of contents is correct except for the chosen lies. Without lies, files have their real contents.
 
 use arbitrary::Arbitrary;
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::layer::{Content, EntryKind, ReadMethod};
+use imgcheck_base::digest::sha256;
 use imgcheck_fuzz::chunked::Lazy;
 use imgcheck_fuzz::layers::scan;
+use imgcheck_image::{Content, EntryKind};
+use imgcheck_layer::ReadMethod;
 use serde_json::{Value, json};
 use testkit::chunked::Format;
 

@@ -1,9 +1,9 @@
 //! The table of contents of a lazily read layer (zstd:chunked and eStargz): a fuzzed table after a fixed layer, with the correct
 //! digest in the manifest. Whatever the table contains, no request leaves the blob.
 
-use imgcheck::internals::layer::ReadMethod;
 use imgcheck_fuzz::chunked::Lazy;
 use imgcheck_fuzz::layers::scan;
+use imgcheck_layer::ReadMethod;
 use testkit::chunked::Format;
 
 /// What the layer has in front of the table: a file of each kind of content that is kept.

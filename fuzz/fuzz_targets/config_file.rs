@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
-use imgcheck::internals::elf::Recipes;
-use imgcheck::internals::error::Error;
-use imgcheck::internals::policy::{Config, Expectation, Subjects};
-use imgcheck::internals::targets::Tables;
-use imgcheck::internals::yaml;
+use imgcheck_base::error::Error;
+use imgcheck_base::yaml;
+use imgcheck_elf::Recipes;
+use imgcheck_model::targets::Tables;
+use imgcheck_rules::policy::{Config, Expectation, Subjects};
 use serde_json::Value;
 
 static TABLES: LazyLock<Tables> =
-    LazyLock::new(|| imgcheck::internals::knowledge::targets().expect("the GPUs"));
+    LazyLock::new(|| imgcheck_model::knowledge::targets().expect("the GPUs"));
 
 const NAME: &str = "fuzzed.yaml";
 

@@ -2,9 +2,9 @@
 
 use std::os::fd::AsFd;
 
-use imgcheck::internals::error::Result;
-use imgcheck::internals::source::containerd::bolt::{Bucket, Database};
+use imgcheck_base::error::Result;
 use imgcheck_fuzz::file;
+use imgcheck_source::source::containerd::bolt::{Bucket, Database};
 
 /// containerd's buckets are not nested deeper.
 const DEPTH: usize = 6;

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use cel::common::value::Val;
 use cel::{Context, Value};
-use imgcheck::internals::rules::deadline::Deadline;
-use imgcheck::internals::rules::expression::{Expression, MAX_EXPRESSION, Source, written};
-use imgcheck::internals::rules::scope::Scope;
-use imgcheck::internals::rules::shape::Shape;
-use imgcheck::internals::rules::template::Template;
-use imgcheck::internals::rules::{Facts, functions};
-use imgcheck::internals::yaml::{self, Spanned};
+use imgcheck_base::yaml::{self, Spanned};
+use imgcheck_rules::rules::deadline::Deadline;
+use imgcheck_rules::rules::expression::{Expression, MAX_EXPRESSION, Source, written};
+use imgcheck_rules::rules::scope::Scope;
+use imgcheck_rules::rules::shape::Shape;
+use imgcheck_rules::rules::template::Template;
+use imgcheck_rules::rules::{Facts, functions};
 
 /// Time for one expression; after that it has no result.
 const TIME: Duration = Duration::from_secs(2);

@@ -4,8 +4,8 @@
 use std::os::fd::AsRawFd;
 use std::sync::LazyLock;
 
-use imgcheck::internals::digest::sha256;
 use imgcheck::{Checker, Day, Format, ImageRequest, Report, View};
+use imgcheck_base::digest::sha256;
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
 use serde_json::{Value, json};

@@ -5,17 +5,17 @@
 
 use std::sync::LazyLock;
 
-use imgcheck::internals::claims::Grammar;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::image::{RootFilesystem, configuration};
-use imgcheck::internals::launch::{self, Launch, Overlay};
-use imgcheck::internals::loader::Bounds;
-use imgcheck::internals::process::{Knowledge, Programs};
-use imgcheck::internals::report::tree::{self, TreeQuery};
-use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::internals::stack::{self, Catalogue, ToolkitRow};
-use imgcheck::internals::targets::{self, Target, TargetInput};
+use imgcheck_elf::Depth;
 use imgcheck_fuzz::described::Described;
+use imgcheck_image::{RootFilesystem, configuration};
+use imgcheck_launch::{self as launch, Launch, Overlay};
+use imgcheck_loader::Bounds;
+use imgcheck_model::claims::Grammar;
+use imgcheck_model::process::{Knowledge, Programs};
+use imgcheck_model::stack::{self, Catalogue, ToolkitRow};
+use imgcheck_model::targets::{self, Target, TargetInput};
+use imgcheck_report::tree::{self, TreeQuery};
+use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
 
 struct Tables {
     grammar: Grammar,
@@ -28,12 +28,12 @@ struct Tables {
 }
 
 static TABLES: LazyLock<Tables> = LazyLock::new(|| Tables {
-    grammar: imgcheck::internals::knowledge::grammar().expect("the grammars"),
-    catalogue: imgcheck::internals::knowledge::catalogue().expect("the catalogue"),
-    processes: imgcheck::internals::knowledge::processes().expect("the tables of processes"),
-    launch: imgcheck::internals::knowledge::launch().expect("the table of launches"),
-    toolkits: imgcheck::internals::knowledge::toolkits().expect("the table of drivers"),
-    targets: imgcheck::internals::knowledge::targets().expect("the tables of GPUs and drivers"),
+    grammar: imgcheck_model::knowledge::grammar().expect("the grammars"),
+    catalogue: imgcheck_model::knowledge::catalogue().expect("the catalogue"),
+    processes: imgcheck_model::knowledge::processes().expect("the tables of processes"),
+    launch: imgcheck_model::knowledge::launch().expect("the table of launches"),
+    toolkits: imgcheck_model::knowledge::toolkits().expect("the table of drivers"),
+    targets: imgcheck_model::knowledge::targets().expect("the tables of GPUs and drivers"),
     rules: RuleSet::builtin().expect("the rules"),
 });
 

@@ -6,14 +6,14 @@ use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use imgcheck::internals::digest::hexadecimal;
-use imgcheck::internals::error::Result;
-use imgcheck::internals::image::configuration::build_steps;
-use imgcheck::internals::image::configuration::{environment, labels};
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Image, Request};
+use imgcheck_base::digest::hexadecimal;
+use imgcheck_base::error::Result;
+use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_fuzz::documents::{Document, archive, documents};
 use imgcheck_fuzz::file;
+use imgcheck_image::configuration::build_steps;
+use imgcheck_image::configuration::{environment, labels};
+use imgcheck_source::source::{self, Image, Request};
 
 /// A directory of this process, empty between two runs.
 static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use imgcheck::Overlay;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::knowledge;
-use imgcheck::internals::launch::{Knowledge, Launch};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_image::RootFilesystem;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_launch::{Knowledge, Launch};
+use imgcheck_model::knowledge;
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 

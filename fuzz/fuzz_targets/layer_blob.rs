@@ -3,9 +3,9 @@
 
 use std::io::Read;
 
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
+use imgcheck_base::digest::sha256;
 use imgcheck_fuzz::layers::{scan, scan_stream, stored};
+use imgcheck_layer::{Compression, SNIFFED, sniff};
 
 pub fn fuzz(blob: &[u8]) {
     let Ok(streamed) = scan_stream(blob) else {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
-use imgcheck::internals::image::{Node, RootFilesystem};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_image::{Node, RootFilesystem};
 
 /// The kernel finds nothing at a path of this length or more.
 const PATH_MAX: usize = 4096;
@@ -51,7 +51,7 @@ impl Path {
 
     /// As an entry has it.
     fn normal(&self) -> String {
-        imgcheck::internals::archive::path::normalise(self.text().as_bytes())
+        imgcheck_archive::archive::path::normalise(self.text().as_bytes())
     }
 }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::{Compression, SNIFFED, sniff};
+use imgcheck_base::digest::sha256;
 use imgcheck_fuzz::layers::{assert_same, scan, scan_stream, stored};
+use imgcheck_image::RootFilesystem;
+use imgcheck_layer::{Compression, SNIFFED, sniff};
 use testkit::{gzip, repair_checksums, zstd};
 
 pub fn fuzz(input: &[u8]) {

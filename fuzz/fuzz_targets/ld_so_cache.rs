@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use imgcheck::internals::loader::abi::Abi;
-use imgcheck::internals::loader::cache::{Cache, Format, Hwcap, compare_names};
-use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 use imgcheck_fuzz::ld_so_cache;
+use imgcheck_loader::abi::Abi;
+use imgcheck_loader::cache::{Cache, Format, Hwcap, compare_names};
+use imgcheck_loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
 
 /// Libraries that are looked up. Each look-up may walk over all that have the same name.
 const LOOKED_UP: usize = 64;

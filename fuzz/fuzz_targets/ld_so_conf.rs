@@ -1,13 +1,13 @@
 //! What `ldconfig` would write in an image with any configuration, links and libraries.
 
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::loader::abi::Abi;
-use imgcheck::internals::loader::cache::{Cache, compare_names};
-use imgcheck::internals::loader::hwcaps::GlibcVersion;
-use imgcheck::internals::loader::ldconfig::{rebuild, staleness};
 use imgcheck_fuzz::described::Described;
 use imgcheck_fuzz::ld_so_cache;
+use imgcheck_image::RootFilesystem;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_loader::abi::Abi;
+use imgcheck_loader::cache::{Cache, compare_names};
+use imgcheck_loader::hwcaps::GlibcVersion;
+use imgcheck_loader::ldconfig::{rebuild, staleness};
 
 /// Before and after `ldconfig` lost its older directories.
 const RELEASES: [GlibcVersion; 2] = [GlibcVersion::new(2, 31), GlibcVersion::new(2, 40)];

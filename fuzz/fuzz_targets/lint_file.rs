@@ -6,16 +6,16 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use imgcheck::internals::cancellation::Cancellation;
-use imgcheck::internals::limits::Limits;
-use imgcheck::internals::lint::{self, FileKind, Neighbour, Sources};
-use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
-use imgcheck::internals::rules::{Facts, RuleSet};
-use imgcheck::internals::stack::Catalogue;
+use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::limits::Limits;
 use imgcheck_fuzz::place::check;
+use imgcheck_lint::lint::{self, FileKind, Neighbour, Sources};
+use imgcheck_model::stack::Catalogue;
+use imgcheck_rules::rules::evaluate::{Surroundings, evaluate};
+use imgcheck_rules::rules::{Facts, RuleSet};
 
 static CATALOGUE: LazyLock<Catalogue> =
-    LazyLock::new(|| imgcheck::internals::knowledge::catalogue().expect("the built-in catalogue"));
+    LazyLock::new(|| imgcheck_model::knowledge::catalogue().expect("the built-in catalogue"));
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
 
 pub fn fuzz(text: &str) {

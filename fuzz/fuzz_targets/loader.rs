@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use imgcheck::internals::image::{Node, RootFilesystem, configuration};
-use imgcheck::internals::loader::{Object, OpenMode, Process, System};
 use imgcheck_fuzz::described::Described;
+use imgcheck_image::{Node, RootFilesystem, configuration};
+use imgcheck_loader::{Object, OpenMode, Process, System};
 
 /// Programs that are started, and things that each opens, at most.
 const PROGRAMS: usize = 3;

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use imgcheck::internals::cancellation::Cancellation;
-use imgcheck::internals::knowledge;
-use imgcheck::internals::limits::Limits;
-use imgcheck::internals::rules::evaluate::{Surroundings, evaluate};
-use imgcheck::internals::rules::{Facts, RuleSet};
-use imgcheck::internals::workload::{self, Container, Kinds, WorkloadFacts};
+use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::limits::Limits;
 use imgcheck_fuzz::place::check;
+use imgcheck_lint::workload::{self, Container, Kinds, WorkloadFacts};
+use imgcheck_model::knowledge;
+use imgcheck_rules::rules::evaluate::{Surroundings, evaluate};
+use imgcheck_rules::rules::{Facts, RuleSet};
 
 static KINDS: LazyLock<Kinds> =
     LazyLock::new(|| knowledge::table("workloads").expect("the built-in table"));

@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use imgcheck::internals::image::{Node, ResolveError, RootFilesystem};
 use imgcheck_fuzz::described::Described;
+use imgcheck_image::{Node, ResolveError, RootFilesystem};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 

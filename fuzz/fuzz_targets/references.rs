@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use imgcheck::internals::claims::Grammar;
-use imgcheck::internals::reference::name::{Name, is_tag};
-use imgcheck::internals::reference::transport::ImageReference;
+use imgcheck_base::reference::name::{Name, is_tag};
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_model::claims::Grammar;
 
 static GRAMMAR: LazyLock<Grammar> =
-    LazyLock::new(|| imgcheck::internals::knowledge::grammar().expect("the built-in grammar"));
+    LazyLock::new(|| imgcheck_model::knowledge::grammar().expect("the built-in grammar"));
 
 /// Names of labels and variables that promise something, and one that does not.
 const NAMES: [&str; 6] = [

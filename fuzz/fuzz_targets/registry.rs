@@ -11,12 +11,12 @@ use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use imgcheck::internals::layer::ReadMethod;
-use imgcheck::internals::reference::transport::{ImageReference, Remote};
-use imgcheck::internals::source::registry::{Options, Registries, RetryPolicy};
-use imgcheck::internals::source::{self, Request};
+use imgcheck_base::reference::transport::{ImageReference, Remote};
 use imgcheck_fuzz::documents::documents;
 use imgcheck_fuzz::layers::scan;
+use imgcheck_layer::ReadMethod;
+use imgcheck_source::source::registry::{Options, Registries, RetryPolicy};
+use imgcheck_source::source::{self, Request};
 
 /// Runs between two clients: each remembers all repositories that were requested.
 const RUNS: u64 = 500;

@@ -1,7 +1,7 @@
 //! Rule files of any text. An accepted rule can be evaluated, has a page, and its tests can be run; the error of another one names
 //! the file.
 
-use imgcheck::internals::rules::{Facts, RuleSet, pages, testing};
+use imgcheck_rules::rules::{Facts, RuleSet, pages, testing};
 
 pub fn fuzz(text: &str) {
     let mut rules = RuleSet::default();

@@ -3,10 +3,10 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Request};
+use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_fuzz::file;
 use imgcheck_fuzz::layers::CONTEXT;
+use imgcheck_source::source::{self, Request};
 
 /// Where the file says what it is.
 const MAGIC_AT: usize = 32;

@@ -3,12 +3,12 @@
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::LayerFacts;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Request};
+use imgcheck_base::error::Result;
+use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_fuzz::file;
 use imgcheck_fuzz::layers::{CONTEXT, assert_same};
+use imgcheck_image::LayerFacts;
+use imgcheck_source::source::{self, Request};
 use testkit::sif::{PRIMARY, SQUASHFS, partition, sif};
 
 pub fn fuzz(bytes: &[u8]) {

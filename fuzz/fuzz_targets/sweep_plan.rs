@@ -1,8 +1,8 @@
 //! The plan of a sweep, and lists of Pods: any bytes are read or refused, and a plan is read as it was written.
 
 use imgcheck::SweepPlan;
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::sweep::images_of_pods;
+use imgcheck_base::digest::sha256;
+use imgcheck_sweep::images_of_pods;
 
 pub fn fuzz(bytes: &[u8]) {
     let _ = SweepPlan::read("plan", bytes);

@@ -6,13 +6,13 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use imgcheck::internals::targets::{Capability, DriverVersion, GpuTable};
-use imgcheck::internals::version::marker::{self, Environment};
-use imgcheck::internals::version::requirement::{MAX_REQUIREMENT, Requirement, normalized};
-use imgcheck::internals::version::{compare, debian, fits, meets, newer, release, satisfies};
+use imgcheck_base::version::marker::{self, Environment};
+use imgcheck_base::version::requirement::{MAX_REQUIREMENT, Requirement, normalized};
+use imgcheck_base::version::{compare, debian, fits, meets, newer, release, satisfies};
+use imgcheck_model::targets::{Capability, DriverVersion, GpuTable};
 
 static GPUS: LazyLock<GpuTable> =
-    LazyLock::new(|| imgcheck::internals::knowledge::gpus().expect("the GPUs"));
+    LazyLock::new(|| imgcheck_model::knowledge::gpus().expect("the GPUs"));
 
 const ENVIRONMENT: Environment = Environment {
     python: "3.11",

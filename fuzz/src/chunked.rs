@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use imgcheck::internals::source::LayerBlob;
+use imgcheck_source::source::LayerBlob;
 use testkit::chunked::{self, Format};
 use testkit::sha256;
 

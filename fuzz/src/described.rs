@@ -22,11 +22,11 @@
 //!
 //! What is not understood is passed over.
 
-use imgcheck::internals::archive::path::normalise;
-use imgcheck::internals::elf::facts::{GpuCode, Identity, Reading, ReadingKind};
-use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::loader::cache::{self, Cache, Format, Hwcap};
+use imgcheck_archive::archive::path::normalise;
+use imgcheck_elf::facts::{GpuCode, Identity, Reading, ReadingKind};
+use imgcheck_elf::{self as elf, Depth, ElfFacts, Recipes};
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_loader::cache::{self, Cache, Format, Hwcap};
 use oci_spec::image::ImageConfiguration;
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@
 //! `@digest3@` is the digest of the fourth file, `@hex3@` the same without `sha256:`, and `@size3@` its length; a file can name those
 //! behind it. A file that is called `blob` lies where an OCI layout has it.
 
-use imgcheck::internals::archive::BLOCK;
+use imgcheck_archive::archive::BLOCK;
 use testkit::sha256;
 
 /// What a file of the text begins with.

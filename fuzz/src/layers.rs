@@ -4,12 +4,13 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{LayerFacts, ReadContext, ReadLayer, StreamedLayer};
-use imgcheck::internals::limits::Limit;
-use imgcheck::internals::source::remote::RemoteBlob;
-use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
+use imgcheck_base::error::Result;
+use imgcheck_base::limits::Limit;
+use imgcheck_elf::Depth;
+use imgcheck_image::LayerFacts;
+use imgcheck_layer::{ReadContext, ReadLayer, StreamedLayer};
+use imgcheck_source::source::remote::RemoteBlob;
+use imgcheck_source::source::{Annotations, LayerBlob, LayerData};
 use testkit::sha256;
 
 use crate::file;
@@ -25,7 +26,7 @@ const SPARSE_BYTES: u64 = 1 << 20;
 /// The built-in data is wrong.
 pub static CONTEXT: LazyLock<ReadContext> = LazyLock::new(|| {
     let mut context =
-        imgcheck::internals::knowledge::read_context(Depth::Default).expect("the built-in data");
+        imgcheck_model::knowledge::read_context(Depth::Default).expect("the built-in data");
     context.limits.set(Limit::LayerBytes, LAYER_BYTES);
     context.limits.set(Limit::SparseBytes, SPARSE_BYTES);
     context

@@ -1,6 +1,6 @@
 //! Writes what the program's own reader of `ld.so.cache` has read.
 
-use imgcheck::internals::loader::cache::{Cache, Hwcap};
+use imgcheck_loader::cache::{Cache, Hwcap};
 use testkit::ld_so_cache::{Entry, new_format};
 
 /// The bytes of a cache in the new format. Its generator is not written.

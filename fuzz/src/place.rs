@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use imgcheck::internals::finding::Location;
+use imgcheck_model::finding::Location;
 
 /// Checks that a position is in its file, and shows its line.
 ///

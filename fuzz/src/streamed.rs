@@ -3,10 +3,8 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use imgcheck::internals::elf::{
-    Depth, ElfError, ElfFacts, ReadAt, Recipes, Refusal, Retainer, SparseFile,
-};
-use imgcheck::internals::elf::{read, refusal};
+use imgcheck_elf::{Depth, ElfError, ElfFacts, ReadAt, Recipes, Refusal, Retainer, SparseFile};
+use imgcheck_elf::{read, refusal};
 
 /// Passes over one file, each for one range more; then a layer is refused.
 const PASSES: usize = 100;
@@ -16,7 +14,7 @@ const HOLE: usize = 512;
 const STEPS: usize = 4;
 
 static RECIPES: LazyLock<Recipes> =
-    LazyLock::new(|| imgcheck::internals::knowledge::recipes().expect("the built-in recipes"));
+    LazyLock::new(|| imgcheck_model::knowledge::recipes().expect("the built-in recipes"));
 
 /// How a file streams by, and how much of it is read: four bytes of the input.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, Subcommand};
-use imgcheck::{CacheKey, CacheOptions, CacheUsage, Format};
+use imgcheck::{CacheKey, CacheOptions, CacheUsage, Format, clean_cache};
 use indicatif::DecimalBytes;
 
 use super::formats::TextOrJson;
@@ -116,7 +116,7 @@ enum Command {
 pub fn run(arguments: &CommandArguments) -> Result<ExitCode, Stop> {
     match &arguments.command {
         Command::Info { places, output } => {
-            let usage = places.options().usage()?;
+            let usage = CacheUsage::of(&places.options())?;
             output::write_text(output, |format| match format {
                 Format::Json => usage.to_json(),
                 _ => Ok(text(&usage)),
@@ -127,7 +127,7 @@ pub fn run(arguments: &CommandArguments) -> Result<ExitCode, Stop> {
             stale,
             older_than,
         } => {
-            let removed = places.options().clean(*stale, *older_than)?;
+            let removed = clean_cache(&places.options(), *stale, *older_than)?;
             let removed = count(removed.entries, removed.bytes);
             output::print(&format!("removed {removed}\n"))?;
         }

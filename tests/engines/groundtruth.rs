@@ -10,10 +10,10 @@ use std::sync::Arc;
 use testkit::tools::real_images;
 use testkit::tools::say;
 
-use imgcheck::internals::archive::FileRange;
-use imgcheck::internals::elf::facts::{ElfFacts, GpuCode};
-use imgcheck::internals::elf::retain::DEFAULT_LIMIT;
-use imgcheck::internals::elf::{self, Depth, ElfError, ReadAt, Recipes, Retainer};
+use imgcheck_archive::archive::FileRange;
+use imgcheck_elf::facts::{ElfFacts, GpuCode};
+use imgcheck_elf::retain::DEFAULT_LIMIT;
+use imgcheck_elf::{self as elf, Depth, ElfError, ReadAt, Recipes, Retainer};
 
 type Row = BTreeMap<String, String>;
 
@@ -42,7 +42,7 @@ fn fields(line: &str) -> Vec<String> {
 #[test]
 fn reading_agrees_with_the_table() {
     let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
-    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
+    let recipes = imgcheck_model::knowledge::recipes().unwrap();
     let directory = real_images().join("groundtruth");
     let (mut compared, mut missing, mut differences) = (BTreeMap::new(), Vec::new(), Vec::new());
     for row in rows() {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::{EntryKind, LayerFacts};
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Image, Request};
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_elf::Depth;
+use imgcheck_image::{EntryKind, LayerFacts};
+use imgcheck_source::source::{self, Image, Request};
 use testkit::engine::Daemon;
 use testkit::tools::{run, tool};
 use testkit::{file, hard_link, symlink, write_archive};
@@ -15,7 +15,7 @@ fn facts(images: &[Image]) -> Vec<LayerFacts> {
     let [image] = images else {
         panic!("{} images", images.len())
     };
-    let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
+    let context = imgcheck_model::knowledge::read_context(Depth::Default).unwrap();
     image
         .layers
         .iter()

@@ -10,7 +10,7 @@ use std::path::Path;
 use testkit::tools::real_images;
 use testkit::tools::say;
 
-use imgcheck::internals::rules::RuleSet;
+use imgcheck_rules::rules::RuleSet;
 use serde_json::Value;
 use tempfile::tempdir;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use imgcheck::internals::error::Result;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Request};
+use imgcheck_base::error::Result;
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_source::source::{self, Request};
 use serde_json::{Value, json};
 use testkit::{
     Compression, Image, Item, blob, descriptor, docker_archive, docker_archive_with_layout, file,

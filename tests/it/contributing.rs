@@ -64,7 +64,7 @@ fn the_example_rule_passes_its_tests_and_judges_an_image() {
 /// The page of facts has every field of the types of facts, with its documentation: nothing else has to be edited to add one.
 #[test]
 fn a_fact_is_defined_once() {
-    let source = text("src/rules/facts.rs");
+    let source = text("crates/rules/src/rules/facts.rs");
     let page = text("docs/src/rules/facts.md");
     let structs = Regex::new(r"(?s)pub struct (\w+) \{(.*?)\n\}").unwrap();
     let field =
@@ -87,7 +87,10 @@ fn a_fact_is_defined_once() {
     let example = text("CONTRIBUTING.md");
     let example = example.split("```rust\n").nth(1).unwrap();
     for line in example.split("```").next().unwrap().lines() {
-        assert!(source.contains(line), "src/rules/facts.rs has no `{line}`");
+        assert!(
+            source.contains(line),
+            "crates/rules/src/rules/facts.rs has no `{line}`"
+        );
     }
 }
 

@@ -2,11 +2,11 @@
 //! findings. The variables are those of public images; the files are made up of facts, with no bytes behind them.
 
 use imgcheck::Overlay;
-use imgcheck::internals::finding::{Finding, Severity};
-use imgcheck::internals::image::configuration;
-use imgcheck::internals::knowledge;
-use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
-use imgcheck::internals::targets::{DriverFacts, GpuFacts, TargetFacts};
+use imgcheck_image::configuration;
+use imgcheck_model::finding::{Finding, Severity};
+use imgcheck_model::knowledge;
+use imgcheck_model::targets::{DriverFacts, GpuFacts, TargetFacts};
+use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
 use serde_json::json;
 
 use crate::sample::{Derived, Image, SITE, elf, identified};

@@ -7,7 +7,7 @@ use testkit::tools::real_images;
 use testkit::tools::say;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use imgcheck::internals::elf::{self, Depth};
+use imgcheck_elf::{self as elf, Depth};
 use object::{Object, ObjectSection, ObjectSymbol};
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
@@ -60,7 +60,7 @@ fn stored(file: &object::File, address: u64) -> Option<u32> {
 fn getters_say_what_the_disassembler_says() {
     let mut found = Vec::new();
     files(&real_images().join("groundtruth"), &mut found);
-    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
+    let recipes = imgcheck_model::knowledge::recipes().unwrap();
     let mut compared = 0;
     for path in found {
         let bytes = std::fs::read(&path).unwrap();

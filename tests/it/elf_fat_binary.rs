@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use imgcheck::internals::elf::facts::{ElfFacts, GpuCode};
-use imgcheck::internals::elf::{self, Depth, ElfError, ReadAt, Retainer};
-use imgcheck::internals::limits::Limit;
+use imgcheck_base::limits::Limit;
+use imgcheck_elf::facts::{ElfFacts, GpuCode};
+use imgcheck_elf::{self as elf, Depth, ElfError, ReadAt, Retainer};
 
 fn fixture(name: &str) -> Vec<u8> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fatbin");
@@ -60,7 +60,7 @@ fn elf_of(sections: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read(file: &[u8], depth: Depth) -> ElfFacts {
-    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
+    let recipes = imgcheck_model::knowledge::recipes().unwrap();
     let facts = elf::read(&file.to_vec(), &recipes, depth).unwrap();
     let mut retainer = Retainer::new(file.len() as u64, elf::retain::DEFAULT_LIMIT);
     file.chunks(97).for_each(|chunk| retainer.push(chunk));
@@ -184,7 +184,7 @@ fn millions_of_entries_end() {
     content.extend(entries);
     let file = elf_with(".nv_fatbin", &content);
     assert_eq!(ReadAt::size(&file), file.len() as u64);
-    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
+    let recipes = imgcheck_model::knowledge::recipes().unwrap();
     match elf::read(&file, &recipes, Depth::Default) {
         Err(ElfError::Limit(exceeded)) => assert_eq!(exceeded.limit, Limit::GpuContainers),
         other => panic!("{other:?}"),

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use imgcheck::internals::elf::facts::Bound;
-use imgcheck::internals::elf::{self, Depth, ElfFacts, Recipes, Retainer};
+use imgcheck_elf::facts::Bound;
+use imgcheck_elf::{self as elf, Depth, ElfFacts, Recipes, Retainer};
 use object::{Object, ObjectSymbol, RelocationFlags, RelocationTarget};
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ fn libraries() -> Vec<PathBuf> {
 
 fn recipes() -> &'static Recipes {
     static RECIPES: OnceLock<Recipes> = OnceLock::new();
-    RECIPES.get_or_init(|| imgcheck::internals::knowledge::recipes().unwrap())
+    RECIPES.get_or_init(|| imgcheck_model::knowledge::recipes().unwrap())
 }
 
 /// Each import is bound as the relocations say that refer to it.

@@ -3,7 +3,7 @@
 use std::process::Command;
 use testkit::tools::say;
 
-use imgcheck::internals::elf::{self, Depth, ElfFacts, Refusal, refusal};
+use imgcheck_elf::{self as elf, Depth, ElfFacts, Refusal, refusal};
 
 const PYTHON: &str = "python3";
 
@@ -103,7 +103,7 @@ fn glibc_says_the_same() {
         let file = std::fs::read(executable).unwrap();
         let facts = elf::read(
             &file,
-            &imgcheck::internals::knowledge::recipes().unwrap(),
+            &imgcheck_model::knowledge::recipes().unwrap(),
             Depth::Default,
         )
         .unwrap();

@@ -4,8 +4,8 @@ use crate::reports;
 use std::fs;
 use std::path::PathBuf;
 
-use imgcheck::internals::report::{self, Report};
-use imgcheck::internals::rules::RuleSet;
+use imgcheck_report::{self as report, Report};
+use imgcheck_rules::rules::RuleSet;
 use serde_json::Value;
 use tempfile::tempdir;
 

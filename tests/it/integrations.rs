@@ -24,7 +24,7 @@ fn text(path: &str) -> String {
 }
 
 fn yaml(name: &str, text: &str) -> Value {
-    imgcheck::internals::yaml::parse(name, text).unwrap_or_else(|error| panic!("{error}"))
+    imgcheck_base::yaml::parse(name, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The two documents of the GitLab template: its inputs, and the job.

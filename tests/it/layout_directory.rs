@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use testkit::layout;
 use testkit::tools::say;
 
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{Content, EntryKind, LayerFacts};
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Request};
+use imgcheck_base::error::Result;
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_elf::Depth;
+use imgcheck_image::{Content, EntryKind, LayerFacts};
+use imgcheck_source::source::{self, Request};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, makedev, mknodat, renameat_with};
 
 /// A layout of one image with one layer, and a place outside of it.
@@ -60,7 +60,7 @@ impl Scratch {
 fn facts(layout: &Path) -> Result<LayerFacts> {
     let target = ImageReference::Oci(layout.to_owned(), None);
     let images = source::open(&target, &Request::default())?;
-    let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
+    let context = imgcheck_model::knowledge::read_context(Depth::Default).unwrap();
     let layer = context.read_layer(&images[0].layers[0])?;
     Ok(std::sync::Arc::unwrap_or_clone(layer.facts))
 }

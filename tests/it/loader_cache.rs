@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::layers::directory_facts;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::loader::abi::Abi;
-use imgcheck::internals::loader::cache::{Cache, Entry, Format, Hwcap};
-use imgcheck::internals::loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
-use imgcheck::internals::loader::ldconfig::{self, CacheState};
+use imgcheck_image::RootFilesystem;
+use imgcheck_loader::abi::Abi;
+use imgcheck_loader::cache::{Cache, Entry, Format, Hwcap};
+use imgcheck_loader::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
+use imgcheck_loader::ldconfig::{self, CacheState};
 use testkit::tools::{say, tool};
 
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";

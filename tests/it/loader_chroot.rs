@@ -9,11 +9,11 @@ use std::process::Command;
 
 use crate::layers::directory_facts;
 use imgcheck::Overlay;
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::image::{Credentials, RootFilesystem};
-use imgcheck::internals::knowledge;
-use imgcheck::internals::launch::Launch;
-use imgcheck::internals::loader::{self, Libc, Process, System};
+use imgcheck_elf::ElfFacts;
+use imgcheck_image::{Credentials, RootFilesystem};
+use imgcheck_launch::Launch;
+use imgcheck_loader::{self as loader, Libc, Process, System};
+use imgcheck_model::knowledge;
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 use testkit::tools::{say, tool};

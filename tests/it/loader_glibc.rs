@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use testkit::tools::say;
 
-use imgcheck::internals::elf::{self, Depth};
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::loader::{Libc, OpenMode, Process, System};
+use imgcheck_elf::{self as elf, Depth};
+use imgcheck_image::RootFilesystem;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_loader::{Libc, OpenMode, Process, System};
 
 /// Opens what its arguments name and tells how it went, then lists what is mapped. An argument is `CALLER MODE NAME`: `-` or the
 /// name of a library whose function opens it; `g` or `l`.
@@ -198,7 +198,7 @@ fn entry(path: &Path) -> Entry {
         return link(&inside, target.to_str().unwrap());
     }
     let bytes = fs::read(path).unwrap();
-    let recipes = imgcheck::internals::knowledge::recipes().unwrap();
+    let recipes = imgcheck_model::knowledge::recipes().unwrap();
     let content = match bytes.starts_with(b"\x7fELF") {
         true => Content::Elf(Box::new(
             elf::read(&bytes, &recipes, Depth::Default).unwrap(),

@@ -2,11 +2,11 @@
 //! outcome; that each test ends is the rest of it.
 
 use imgcheck::Overlay;
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::error::{Error, ErrorCode};
-use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::process::tree::Tree;
-use imgcheck::internals::report::tree::{TreeQuery, dot, text};
+use imgcheck_base::error::{Error, ErrorCode};
+use imgcheck_elf::ElfFacts;
+use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::tree::Tree;
+use imgcheck_report::tree::{TreeQuery, dot, text};
 use serde_json::json;
 
 use crate::sample::{Image, LOADER, elf, program};

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet, StackFacts};
+use imgcheck_model::process::LoaderFacts;
+use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet, StackFacts};
 use serde_json::{Value, json};
 
 fn facts(loader: Value) -> Facts {
@@ -177,7 +177,7 @@ fn every_suppressed_rule_exists() {
         for pattern in &rule.suppresses {
             let known = set
                 .rules()
-                .any(|other| imgcheck::internals::rules::functions::glob(&other.id, pattern));
+                .any(|other| imgcheck_rules::rules::functions::glob(&other.id, pattern));
             assert!(known, "{}: no rule is called {pattern}", rule.id);
         }
     }

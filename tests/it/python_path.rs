@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use imgcheck::internals::gap::GapCode;
+use imgcheck_base::gap::GapCode;
 use serde_json::{Value, json};
 use testkit::tools::{say, tool};
 

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use imgcheck::internals::cache::{Cache, CacheOptions};
-use imgcheck::internals::cancellation::Cancellation;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::error::{Error, ErrorCode};
-use imgcheck::internals::layer::{LayerReader, ReadContext};
-use imgcheck::internals::limits::{Limit, Limits};
-use imgcheck::internals::progress::NoProgress;
-use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
+use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::error::{Error, ErrorCode};
+use imgcheck_base::limits::{Limit, Limits};
+use imgcheck_base::progress::NoProgress;
+use imgcheck_elf::Depth;
+use imgcheck_layer::{LayerReader, ReadContext};
+use imgcheck_source::cache::{Cache, CacheOptions};
+use imgcheck_source::source::{Annotations, LayerBlob, LayerData};
 
 use testkit::{Compression, compress, file, tar};
 
@@ -78,7 +78,7 @@ fn assert_ends_soon(blob: &LayerBlob) {
         directory: Some(directory.path().to_owned()),
         ..CacheOptions::default()
     });
-    let reader = imgcheck::internals::knowledge::layer_reader(cache.unwrap()).unwrap();
+    let reader = imgcheck_model::knowledge::layer_reader(cache.unwrap()).unwrap();
     let cancellation = Cancellation::default();
     let context = request(&reader, cancellation.clone());
     let (result, delay) = thread::scope(|scope| {
@@ -125,7 +125,7 @@ fn the_walk_of_a_directory_ends_with_its_request() {
 
 #[test]
 fn a_deadline_ends_a_request() {
-    let reader = imgcheck::internals::knowledge::layer_reader(Cache::default()).unwrap();
+    let reader = imgcheck_model::knowledge::layer_reader(Cache::default()).unwrap();
     let start = Instant::now();
     let deadline = start + Duration::from_millis(50);
     let context = request(&reader, Cancellation::default().with_deadline(deadline));
@@ -139,7 +139,7 @@ fn a_deadline_ends_a_request() {
 /// The large image has five layers, each with an ELF file of gigabytes, which compete for memory too.
 #[test]
 fn a_small_image_does_not_wait_for_a_large_one() {
-    let reader = imgcheck::internals::knowledge::layer_reader(Cache::default()).unwrap();
+    let reader = imgcheck_model::knowledge::layer_reader(Cache::default()).unwrap();
     let large: Vec<LayerBlob> = (0..5)
         .map(|_| long_layer(b"\x7fELF", 60, Compression::Gzip))
         .collect();

@@ -1,17 +1,17 @@
 //! Images made of layer facts, with no bytes behind them, and what imgcheck derives from them.
 
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::elf::facts::{Identity, Reading, ReadingKind};
-use imgcheck::internals::error::Error;
-use imgcheck::internals::gap::Gap;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::knowledge;
-use imgcheck::internals::launch::{Launch, Overlay};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
-use imgcheck::internals::loader::Bounds;
-use imgcheck::internals::process::tree::Tree;
-use imgcheck::internals::process::{LoaderFacts, Programs, coverage};
-use imgcheck::internals::stack::{self, Stack};
+use imgcheck_base::error::Error;
+use imgcheck_base::gap::Gap;
+use imgcheck_elf::ElfFacts;
+use imgcheck_elf::facts::{Identity, Reading, ReadingKind};
+use imgcheck_image::RootFilesystem;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_launch::{Launch, Overlay};
+use imgcheck_loader::Bounds;
+use imgcheck_model::knowledge;
+use imgcheck_model::process::tree::Tree;
+use imgcheck_model::process::{LoaderFacts, Programs, coverage};
+use imgcheck_model::stack::{self, Stack};
 use oci_spec::image::ImageConfiguration;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use imgcheck::internals::policy::Config;
+use imgcheck_rules::policy::Config;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -217,7 +217,7 @@ fn read(name: &str, text: &str) -> imgcheck::Result<Config> {
         name,
         text,
         Path::new(""),
-        &imgcheck::internals::knowledge::targets()?,
+        &imgcheck_model::knowledge::targets()?,
     )
 }
 

@@ -1,7 +1,7 @@
 //! Modules that come before an installed package of the same name: which file `import` executes, by Python's own rules, and what
 //! imgcheck says of the package.
 
-use imgcheck::internals::stack::{ShadowedPackage, ShadowingPlace};
+use imgcheck_model::stack::{ShadowedPackage, ShadowingPlace};
 use serde_json::json;
 
 use crate::sample::{Image, SITE, elf, program};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use imgcheck::internals::gap::GapCode;
-use imgcheck::internals::layer::{Content, EntryKind};
+use imgcheck_base::gap::GapCode;
+use imgcheck_image::{Content, EntryKind};
 use testkit::tools::{say, tool};
 
 use crate::program::repository;

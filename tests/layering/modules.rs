@@ -9,7 +9,7 @@ use super::Source;
 
 /// One file.
 struct Module {
-    /// The file, below `src/`.
+    /// The file.
     file: String,
     code: String,
     /// Modules that it declares.
@@ -18,15 +18,17 @@ struct Module {
     exports: Vec<(String, Vec<String>)>,
 }
 
-/// Modules by their path: `elf::facts` is `["elf", "facts"]`.
+/// Modules of a crate by their path: `elf::facts` is `["elf", "facts"]`.
 pub struct Modules(BTreeMap<Vec<String>, Module>);
 
 impl Modules {
-    pub fn new(sources: &[Source]) -> Self {
+    /// The modules of one crate.
+    pub fn new(package: &str, sources: &[Source]) -> Self {
         let child = Regex::new(r"(?m)^\s*(?:pub(?:\([a-z]+\))? )?mod (\w+);").unwrap();
-        let modules = sources.iter().filter_map(|source| {
-            let file = source.path.strip_prefix(super::root().join("src")).unwrap();
-            let path = module_path(file)?;
+        let sources = sources.iter().filter(|source| source.package == package);
+        let modules = sources.filter_map(|source| {
+            let path = module_path(&source.file)?;
+            let file = source.path.strip_prefix(super::root()).unwrap();
             let children = child.captures_iter(&source.code);
             let module = Module {
                 file: file.to_str().unwrap().to_owned(),
@@ -150,12 +152,15 @@ pub fn circles<'m>(arrows: &BTreeMap<&'m str, BTreeSet<&'m str>>) -> Vec<BTreeSe
     groups.into_iter().collect()
 }
 
-/// `elf/facts.rs` is `["elf", "facts"]`; `None` for the roots of the crates.
+/// `elf/facts.rs` is `["elf", "facts"]`, and the root of a crate has no names; `None` for that of a program beside a library.
 fn module_path(file: &Path) -> Option<Vec<String>> {
     let text = file.to_str().unwrap().trim_end_matches(".rs");
     let text = text.strip_suffix("/mod").unwrap_or(text);
-    let is_root = ["lib", "main"].contains(&text);
-    (!is_root).then(|| text.split('/').map(str::to_owned).collect())
+    match text {
+        "main" => None,
+        "lib" => Some(Vec::new()),
+        _ => Some(text.split('/').map(str::to_owned).collect()),
+    }
 }
 
 fn defines(code: &str, name: &str) -> bool {

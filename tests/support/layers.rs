@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::knowledge::read_context;
-use imgcheck::internals::layer::LayerFacts;
-use imgcheck::internals::source::{Annotations, LayerBlob, LayerData};
+use imgcheck_elf::Depth;
+use imgcheck_image::LayerFacts;
+use imgcheck_model::knowledge::read_context;
+use imgcheck_source::source::{Annotations, LayerBlob, LayerData};
 use testkit::{chunked, sha256};
 
 /// A layer in a file, with the digests of its bytes.

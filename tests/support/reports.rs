@@ -4,21 +4,19 @@
 
 use std::sync::{Arc, LazyLock};
 
-use imgcheck::internals::claims::Claim;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::finding::{
+use imgcheck_elf::Depth;
+use imgcheck_launch::{Change, LaunchFacts, Step};
+use imgcheck_model::claims::Claim;
+use imgcheck_model::finding::{
     Confidence, Finding, IgnoreReason, IgnoredFinding, Location, Severity,
 };
-use imgcheck::internals::knowledge::Knowledge;
-use imgcheck::internals::launch::{Change, LaunchFacts, Step};
-use imgcheck::internals::process::facts::{DriverLibrary, Import, ObjectFacts};
-use imgcheck::internals::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
-use imgcheck::internals::report::{
-    FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict,
-};
-use imgcheck::internals::source::SourceKind;
-use imgcheck::internals::stack::{Component, Evidence, EvidenceKind};
-use imgcheck::internals::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
+use imgcheck_model::knowledge::Knowledge;
+use imgcheck_model::process::facts::{DriverLibrary, Import, ObjectFacts};
+use imgcheck_model::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
+use imgcheck_model::stack::{Component, Evidence, EvidenceKind};
+use imgcheck_model::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
+use imgcheck_report::{FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict};
+use imgcheck_source::source::SourceKind;
 
 /// The built-in tables.
 pub static KNOWLEDGE: LazyLock<Knowledge> = LazyLock::new(|| Knowledge::read().unwrap());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use imgcheck::{Checker, CheckerBuilder, Error, FleetFormat, FleetOutput, Result, Severity};
+use imgcheck::{Checker, CheckerBuilder, Error, FleetFormat, FleetOutput, Result, Severity, Sweep};
 
 use super::super::interrupt::Stop;
 use super::super::output::OutputArguments;
@@ -156,9 +156,7 @@ pub fn run(arguments: &JudgeArguments) -> Result<ExitCode, Stop> {
         })
     };
     let settings = (started.make)("");
-    let judged = started
-        .checker
-        .judge_sweep(&plan, against.as_ref(), &settings, &mut write);
+    let judged = Sweep::new(&started.checker).judge(&plan, against.as_ref(), &settings, &mut write);
     let mut totals = unless_stopped(&started.run, judged)?;
     let changes = arguments.against.iter().map(Change::describe);
     totals.against = changes.collect::<Vec<_>>().join(", ");

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
 
-use imgcheck::{Checker, Error, ErrorCode, Result, SweepPlan};
+use imgcheck::{Checker, Error, ErrorCode, Result, Sweep, SweepPlan};
 
 use super::super::output;
 
@@ -27,7 +27,7 @@ impl PlanPlace {
     /// Reads the plan.
     pub fn read(&self, checker: &Checker) -> Result<SweepPlan> {
         let path = match self {
-            PlanPlace::Store(name) => return checker.get_plan(name),
+            PlanPlace::Store(name) => return Sweep::new(checker).get_plan(name),
             PlanPlace::File(path) => path,
         };
         let name = path.display().to_string();
@@ -43,7 +43,7 @@ impl PlanPlace {
     /// Writes the plan.
     pub fn write(&self, checker: &Checker, plan: &SweepPlan) -> Result<()> {
         let path = match self {
-            PlanPlace::Store(name) => return checker.put_plan(name, plan),
+            PlanPlace::Store(name) => return Sweep::new(checker).put_plan(name, plan),
             PlanPlace::File(path) => path,
         };
         output::write_whole(path, None, |writer| plan.write(writer))

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use imgcheck::{Checker, Day, Error, Result, SweepPlan, SweepRequest, SweepTotals};
+use imgcheck::{Checker, Day, Error, Result, Sweep, SweepPlan, SweepRequest, SweepTotals};
 use indicatif::{DecimalBytes, HumanCount};
 
 use super::super::formats::TextOrJson;
@@ -83,7 +83,7 @@ pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
             None => request,
         }
     });
-    let planned = started.checker.plan_sweep(&request);
+    let planned = Sweep::new(&started.checker).plan(&request);
     if let (Ok((plan, _)), Err(stop)) = (&planned, started.run.check()) {
         // What was described so far need not be asked for again.
         arguments.output.write(&started.checker, plan)?;

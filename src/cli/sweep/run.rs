@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use imgcheck::{Checker, Error, Result, Shard, WorkerOptions};
+use imgcheck::{Checker, Error, Result, Shard, Sweep, WorkerOptions};
 use indicatif::{DecimalBytes, HumanCount};
 
 use super::super::interrupt::Stop;
@@ -56,9 +56,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Stop> {
     let checker = arguments.store.required(checker)?;
     let started = start(checker, arguments.reading.no_progress)?;
     let plan = arguments.plan.read(&started.checker)?;
-    let outcome = started
-        .checker
-        .run_sweep(&plan, &options, started.make.clone());
+    let outcome = Sweep::new(&started.checker).run(&plan, &options, started.make.clone());
     let outcome = unless_stopped(&started.run, outcome)?;
     output::print(&format!(
         "shard {}: read {} layers, {}; {} images are in the store, {} failed\n",

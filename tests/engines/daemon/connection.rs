@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use imgcheck::internals::digest;
+use imgcheck_base::digest;
 
 use super::proxy::{self, Manner};
 use super::{failure, failure_with, report, run};

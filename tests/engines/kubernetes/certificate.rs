@@ -6,7 +6,7 @@ use std::process::Command;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use imgcheck::Connection;
-use imgcheck::internals::cluster::{Certificate, certificate};
+use imgcheck_cluster::{Certificate, certificate};
 use serde_json::Value;
 use testkit::kubernetes::Kubernetes;
 

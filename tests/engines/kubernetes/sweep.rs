@@ -26,7 +26,7 @@ fn manifest() -> String {
 }
 
 fn job() -> Value {
-    imgcheck::internals::yaml::parse("job", &manifest()).unwrap()
+    imgcheck_base::yaml::parse("job", &manifest()).unwrap()
 }
 
 /// Fields of a document that another one does not have, or has otherwise.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use imgcheck::Connection;
-use imgcheck::internals::cluster::{View, Watch};
-use imgcheck::internals::knowledge;
+use imgcheck_cluster::{View, Watch};
+use imgcheck_model::knowledge;
 use testkit::kubernetes::Kubernetes;
 use tokio::runtime::Runtime;
 

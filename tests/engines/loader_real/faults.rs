@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use imgcheck::Checker;
-use imgcheck::internals::finding::{Finding, Severity};
+use imgcheck_model::finding::{Finding, Severity};
 
 use super::observed::{Observed, images, name, observed, report};
 use testkit::tools::say;

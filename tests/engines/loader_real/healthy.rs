@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use imgcheck::Checker;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::finding::Severity;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::loader::{OpenMode, Process, System};
-use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::process::facts::{ObjectFacts, ProcessFacts};
+use imgcheck_elf::Depth;
+use imgcheck_image::RootFilesystem;
+use imgcheck_loader::{OpenMode, Process, System};
+use imgcheck_model::finding::Severity;
+use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::facts::{ObjectFacts, ProcessFacts};
 
 use super::observed::{Run, images, name, observed, open, report};
 use testkit::tools::say;
@@ -65,7 +65,7 @@ fn replayed_requests_map_the_same_files_in_the_same_order() {
     for image in images("loader") {
         let observed = observed(&image);
         let opened = open(&image);
-        let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
+        let context = imgcheck_model::knowledge::read_context(Depth::Default).unwrap();
         let layer = context.read_layer(&opened.layers[0]).unwrap();
         let root = RootFilesystem::merge([&*layer.facts]);
         for run in [Some(&observed.import), observed.first_use.as_ref()]

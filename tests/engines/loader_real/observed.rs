@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source;
 use imgcheck::{Checker, Day, ImageReport, ImageRequest, Subject};
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_source::source;
 use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::image::{Node, RootFilesystem};
-use imgcheck::internals::layer::{Content, LayerFacts};
+use imgcheck_base::digest::sha256;
+use imgcheck_elf::Depth;
+use imgcheck_image::{Content, LayerFacts};
+use imgcheck_image::{Node, RootFilesystem};
 
 use crate::layers::layer_blob;
 
@@ -112,7 +112,7 @@ pub fn real(root: &Path) -> Listing {
 
 /// What imgcheck makes of the archives of layers.
 pub fn merged(archives: &[Vec<u8>]) -> Listing {
-    let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
+    let context = imgcheck_model::knowledge::read_context(Depth::Default).unwrap();
     let facts = |archive: &Vec<u8>| {
         let blob = layer_blob(archive, archive);
         std::sync::Arc::unwrap_or_clone(context.read_layer(&blob).unwrap().facts)

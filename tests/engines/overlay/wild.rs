@@ -1,6 +1,6 @@
 //! Layers with everything that an archive can say, in any order. Most of them no engine would write, and many none takes.
 
-use imgcheck::internals::archive::path::normalise;
+use imgcheck_archive::archive::path::normalise;
 use proptest::prelude::*;
 
 use super::engines::{Engine, all};

@@ -3,11 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use imgcheck::internals::cancellation::Cancellation;
-use imgcheck::internals::error::{Error, ErrorCode};
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::registry::{Credentials, Options, Registries, RetryPolicy};
-use imgcheck::internals::source::{self, LayerData, Request};
+use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::error::{Error, ErrorCode};
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_source::source::registry::{Credentials, Options, Registries, RetryPolicy};
+use imgcheck_source::source::{self, LayerData, Request};
 
 use super::run::image;
 use testkit::registry::{Answer, Content, Seen, Server, error, respond, trickle, with};

@@ -1,7 +1,7 @@
 //! Facts that were signed with the right key, but are not those of the image: only a sample of the layers shows it.
 
-use imgcheck::internals::attest::envelope::Envelope;
-use imgcheck::internals::attest::key::PrivateKey;
+use imgcheck_source::attest::envelope::Envelope;
+use imgcheck_source::attest::key::PrivateKey;
 use serde_json::{Value, json};
 
 use super::{BUNDLE, Place, push_bundle, statement};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use imgcheck::internals::attest::envelope::Envelope;
-use imgcheck::internals::attest::key::PrivateKey;
-use imgcheck::internals::attest::statement::Statement;
+use imgcheck_source::attest::envelope::Envelope;
+use imgcheck_source::attest::key::PrivateKey;
+use imgcheck_source::attest::statement::Statement;
 use serde_json::{Value, json};
 
 use super::{BUNDLE, Place, image, push_bundle, statement, text};

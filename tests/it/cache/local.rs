@@ -30,7 +30,7 @@ fn facts_of_real_images_are_read_as_they_were_written() {
         let target = ImageReference::parse(path.to_str().unwrap());
         let images = source::open(&target, &Request::default()).unwrap();
         for depth in [Depth::Default, Depth::Deep] {
-            let context = imgcheck::internals::knowledge::read_context(depth).unwrap();
+            let context = imgcheck_model::knowledge::read_context(depth).unwrap();
             let cache = FactsCache::new(cache(scratch.path(), u64::MAX), depth, &context.limits);
             for blob in images.iter().flat_map(|image| &image.layers) {
                 let facts = context.read_layer(blob).unwrap().facts;

@@ -17,12 +17,12 @@ use std::thread;
 use std::time::Duration;
 use testkit::tools::real_images;
 
-use imgcheck::internals::cache::{Cache, CacheEntryKind, CacheOptions, Key};
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::layer::cache::FactsCache;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Request};
+use imgcheck_base::digest::sha256;
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_elf::Depth;
+use imgcheck_layer::cache::FactsCache;
+use imgcheck_source::cache::{Cache, CacheEntryKind, CacheOptions, Key};
+use imgcheck_source::source::{self, Request};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 

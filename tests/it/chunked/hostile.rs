@@ -66,7 +66,7 @@ fn a_table_is_not_used_without_trust() {
         (false, true, ReadMethod::Stream),
         (true, false, ReadMethod::Stream),
     ] {
-        let context = imgcheck::internals::knowledge::read_context(Depth::Default).unwrap();
+        let context = imgcheck_model::knowledge::read_context(Depth::Default).unwrap();
         let context = context.with_trust(Trust { strict, no_lazy });
         assert_eq!(context.read_layer(&remote).unwrap().method, method);
     }

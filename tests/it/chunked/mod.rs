@@ -12,14 +12,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use testkit::tools::real_images;
 
 use crate::layers::chunked_blob;
-use imgcheck::internals::archive::{FileRange, RangeInput};
-use imgcheck::internals::digest::sha256;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::error::Result;
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts, ReadMethod, Trust};
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::remote::RemoteBlob;
-use imgcheck::internals::source::{self, LayerBlob, LayerData, Request};
+use imgcheck_archive::archive::{FileRange, RangeInput};
+use imgcheck_base::digest::sha256;
+use imgcheck_base::error::Result;
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_elf::Depth;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_layer::{ReadMethod, Trust};
+use imgcheck_source::source::remote::RemoteBlob;
+use imgcheck_source::source::{self, LayerBlob, LayerData, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use testkit::chunked::{Format, lazy};
@@ -105,7 +106,7 @@ fn layers(layout: &Path) -> Vec<LayerBlob> {
 }
 
 fn scan_at(depth: Depth, blob: &LayerBlob) -> Result<LayerFacts> {
-    let layer = imgcheck::internals::knowledge::read_context(depth)
+    let layer = imgcheck_model::knowledge::read_context(depth)
         .unwrap()
         .read_layer(blob)?;
     Ok(Arc::unwrap_or_clone(layer.facts))

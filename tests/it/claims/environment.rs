@@ -16,7 +16,7 @@ fn the_environment_claims_versions_without_packaging_suffixes() {
         ("NVIDIA_TENSORFLOW_VERSION", "21.03-tf2"),
         ("TRITON_SERVER_VERSION", "2.45.0"),
     ]);
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     let claims = grammar.image_claims(None, &BTreeMap::new(), named(&env));
     let written: Vec<String> = claims.iter().map(written).collect();
     assert_eq!(
@@ -51,7 +51,7 @@ fn an_unknown_or_unrelated_variable_claims_nothing() {
         ("NODE_VERSION", "20.1.0"),
         ("LIBRARY_CUDA_VERSION_NOTE", "12.4"),
     ]);
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     assert_eq!(
         grammar.image_claims(None, &BTreeMap::new(), named(&env)),
         []
@@ -60,7 +60,7 @@ fn an_unknown_or_unrelated_variable_claims_nothing() {
 
 #[test]
 fn labels_claim_what_they_name() {
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     let read = |labels: &[(&str, &str)]| -> Vec<String> {
         let labels = pairs(labels).into_iter().collect();
         let claims = grammar.image_claims(None, &labels, []);
@@ -96,7 +96,7 @@ fn labels_claim_what_they_name() {
 /// The configuration of an image may have megabytes of them, and each claim quotes all of its text.
 #[test]
 fn a_long_text_is_not_a_version() {
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     let name = "org.opencontainers.image.version";
     let versions = |count: u32| -> String {
         let versions = (0..count).map(|at| format!("torch2.{}.{}", at % 50, at / 50));
@@ -116,7 +116,7 @@ fn tag_label_and_environment_each_make_their_claim() {
         .into_iter()
         .collect();
     let env = pairs(&[("CUDA_VERSION", "12.8")]);
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     let claims = grammar.image_claims(Some("a/cuda12.8:cuda12.8"), &labels, named(&env));
     let origins: Vec<&str> = claims.iter().map(|claim| claim.origin.as_str()).collect();
     assert_eq!(origins, ["repository", "label", "env"]);

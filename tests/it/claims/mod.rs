@@ -5,7 +5,7 @@ mod references;
 
 use std::collections::BTreeMap;
 
-use imgcheck::internals::claims::{Claim, Grammar};
+use imgcheck_model::claims::{Claim, Grammar};
 use proptest::prelude::*;
 
 /// One row of a corpus; `testdata/tags.md` describes them.
@@ -56,7 +56,7 @@ fn named(pairs: &[(String, String)]) -> impl Iterator<Item = (&String, &String)>
 
 #[test]
 fn every_built_in_pattern_compiles() {
-    let files = imgcheck::internals::embedded::files("knowledge/tags");
+    let files = imgcheck_tables::files("knowledge/tags");
     assert!(files.len() > 5);
     Grammar::load(files).unwrap();
 }
@@ -109,12 +109,12 @@ proptest! {
         separator in "[-_.]",
     ) {
         let reference = format!("{repository}:{}", pieces.join(&separator));
-        let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+        let grammar = imgcheck_model::knowledge::grammar().unwrap();
         if let Ok(claims) = grammar.claims(&reference) {
             prop_assert_eq!(&claims, &grammar.claims(&reference).unwrap());
             for claim in claims {
                 prop_assert!(!claim.version.is_empty() && reference.contains(&claim.text));
-                prop_assert!(imgcheck::internals::vocabulary::CLAIM_SUBJECTS.contains(&claim.subject.as_str()));
+                prop_assert!(imgcheck_tables::vocabulary::CLAIM_SUBJECTS.contains(&claim.subject.as_str()));
             }
         }
     }
@@ -124,7 +124,7 @@ proptest! {
         reference in "\\PC{0,60}",
         value in "\\PC{0,40}",
     ) {
-        let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+        let grammar = imgcheck_model::knowledge::grammar().unwrap();
         let names = ["CUDA_VERSION", "PYTORCH_VERSION", "org.opencontainers.image.version"];
         let variables: Vec<_> = names.iter().map(|name| ((*name).to_owned(), value.clone())).collect();
         let labels = variables.iter().cloned().collect();

@@ -26,7 +26,7 @@ fn faults(grammar: &Grammar, row: &Row<'_>) -> Vec<String> {
 
 /// The number of rows that pass, and a line for each that does not.
 fn score(rows: &[Row<'_>]) -> (usize, Vec<String>) {
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     let failing: Vec<String> = rows
         .iter()
         .map(|row| (row.reference, faults(&grammar, row)))
@@ -57,7 +57,7 @@ fn further_references_are_all_read_right() {
 }
 
 fn assert_reads(cases: &[(&str, &str)]) {
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     for (reference, expected) in cases {
         assert_eq!(
             read(&grammar, reference).join(" "),
@@ -222,7 +222,7 @@ fn similar_words_claim_nothing() {
 
 #[test]
 fn an_invalid_reference_is_an_error() {
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     for reference in [
         "PyTorch/PyTorch:2.1.0-cuda12.1-cudnn8-devel",
         "nvidia/cuda:${CUDA_VERSION}-base",
@@ -237,7 +237,7 @@ fn an_invalid_reference_is_an_error() {
 
 #[test]
 fn a_claim_has_the_text_that_it_was_read_from() {
-    let grammar = imgcheck::internals::knowledge::grammar().unwrap();
+    let grammar = imgcheck_model::knowledge::grammar().unwrap();
     let pieces = |reference: &str| -> Vec<(String, String)> {
         let claims = grammar.claims(reference).unwrap();
         claims

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use imgcheck::internals::rules::functions;
+use imgcheck_rules::rules::functions;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use regex::Regex;
 use serde_json::Value;
@@ -169,7 +169,7 @@ fn configurations_in_examples_are_accepted() {
 fn steps_in_examples_use_the_inputs_that_there_are() {
     let inputs = |file: &str, end: &str| -> Value {
         let text = fs::read_to_string(repository(file)).unwrap();
-        imgcheck::internals::yaml::parse(file, text.split(end).next().unwrap())
+        imgcheck_base::yaml::parse(file, text.split(end).next().unwrap())
             .unwrap_or_else(|error| panic!("{error}"))
     };
     let action = inputs("action.yml", "\n---\n");
@@ -186,8 +186,8 @@ fn steps_in_examples_use_the_inputs_that_there_are() {
         if !block.contains("imgcheck/imgcheck") {
             continue;
         }
-        let document: Value = imgcheck::internals::yaml::parse(&page, &block)
-            .unwrap_or_else(|error| panic!("{error}"));
+        let document: Value =
+            imgcheck_base::yaml::parse(&page, &block).unwrap_or_else(|error| panic!("{error}"));
         each(&document, &mut |map| {
             let (given, known) = if map["uses"]
                 .as_str()

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use imgcheck::internals::gap::GapCode;
 use imgcheck::{
     Checker, Error, FleetComparison, FleetFinding, FleetFormat, FleetLayer, FleetRecord, FleetRuns,
     FleetStatus, FleetTarget, FleetTotals, Severity, Verdict,
 };
+use imgcheck_base::gap::GapCode;
 
 /// Names that a registry may have, and messages that an image may cause.
 const HOSTILE: &str =

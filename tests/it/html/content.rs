@@ -77,7 +77,10 @@ fn the_style_of_the_page_stays_as_it_is() {
     let page = page(&[image], &[], &[]);
     let (before, rest) = page.split_once("<style>\n").unwrap();
     let (style, body) = rest.split_once("\n</style>").unwrap();
-    assert_eq!(style, include_str!("../../../src/report/html/style.css"));
+    assert_eq!(
+        style,
+        include_str!("../../../crates/report/src/html/style.css")
+    );
     assert!(
         body.contains("\\u{3a}:error::y \\u{23}#[error]z"),
         "{before}"

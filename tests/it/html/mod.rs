@@ -10,14 +10,14 @@ use std::sync::Arc;
 use testkit::tools;
 use testkit::tools::say;
 
-use imgcheck::internals::error::ErrorCode;
-use imgcheck::internals::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
-use imgcheck::internals::knowledge::Knowledge;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
-use imgcheck::internals::rules::RuleSet;
-use imgcheck::internals::targets::{DriverFacts, TargetFacts};
 use imgcheck::{Checker, Day, ImageRequest, Subject};
+use imgcheck_base::error::ErrorCode;
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_model::finding::{Confidence, Finding, IgnoreReason, IgnoredFinding, Location};
+use imgcheck_model::knowledge::Knowledge;
+use imgcheck_model::targets::{DriverFacts, TargetFacts};
+use imgcheck_report::{FileReport, ImageReport, Report, UnreadImage, Verdict, html};
+use imgcheck_rules::rules::RuleSet;
 use serde_json::{Value, json};
 
 const HEALTHY: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";

@@ -2,8 +2,8 @@
 
 mod resolution;
 
-use imgcheck::internals::image::{ResolveError, RootFilesystem};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_image::{ResolveError, RootFilesystem};
 
 fn entry(path: &str, kind: EntryKind) -> Entry {
     Entry {

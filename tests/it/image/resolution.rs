@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use testkit::tools::say;
 
 use crate::layers::directory_facts;
-use imgcheck::internals::archive::path::display;
+use imgcheck_archive::archive::path::display;
 use proptest::prelude::*;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, mknodat, openat2};
 use rustix::io::Errno;

@@ -10,14 +10,14 @@ mod shape;
 use crate::reports;
 use std::collections::BTreeSet;
 
-use imgcheck::internals::error::ErrorCode;
-use imgcheck::internals::finding::{Finding, Severity};
-use imgcheck::internals::report::difference::{self, Difference};
-use imgcheck::internals::report::tree::TreeQuery;
-use imgcheck::internals::report::{
-    self, FileReport, ImageReport, ReferenceReport, Report, UnreadImage,
+use imgcheck_base::error::ErrorCode;
+use imgcheck_model::finding::{Finding, Severity};
+use imgcheck_report::difference::{self, Difference};
+use imgcheck_report::tree::TreeQuery;
+use imgcheck_report::{
+    self as report, FileReport, ImageReport, ReferenceReport, Report, UnreadImage,
 };
-use imgcheck::internals::rules::RuleSet;
+use imgcheck_rules::rules::RuleSet;
 
 /// All that a report can be made of, with one text in every place.
 struct Told {

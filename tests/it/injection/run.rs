@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use imgcheck::internals::digest::sha256;
+use imgcheck_base::digest::sha256;
 use serde_json::{Value, json};
 
 use super::payloads::harmless;

@@ -37,7 +37,7 @@ pub(super) fn releases(directory: &Path, version: &str, spoilt: bool) -> String 
     let mut archive = archive.into_inner().unwrap().finish().unwrap();
     let release = directory.join(format!("v{version}"));
     fs::create_dir_all(&release).unwrap();
-    let digest = imgcheck::internals::digest::sha256(&archive).replace("sha256:", "");
+    let digest = imgcheck_base::digest::sha256(&archive).replace("sha256:", "");
     fs::write(
         release.join("SHA256SUMS"),
         format!("{digest}  {name}.tar.gz\n"),

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use imgcheck::Overlay;
-use imgcheck::internals::gap::Gap;
-use imgcheck::internals::image::RootFilesystem;
-use imgcheck::internals::knowledge;
-use imgcheck::internals::launch::Launch;
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_base::gap::Gap;
+use imgcheck_image::RootFilesystem;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_launch::Launch;
+use imgcheck_model::knowledge;
 use oci_spec::image::ImageConfiguration;
 use serde_json::json;
 

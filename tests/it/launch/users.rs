@@ -2,8 +2,8 @@
 //! github.com/moby/sys/user).
 
 use imgcheck::Overlay;
-use imgcheck::internals::launch::StartFailure;
-use imgcheck::internals::layer::{Content, EntryKind};
+use imgcheck_image::{Content, EntryKind};
+use imgcheck_launch::StartFailure;
 use serde_json::json;
 
 use crate::sample::Image;

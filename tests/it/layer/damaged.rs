@@ -101,7 +101,7 @@ fn damaged_blobs() {
             "{problem_of_honest}"
         );
         let blob = LayerBlob {
-            digest: Some(imgcheck::internals::digest::sha256(&stored)),
+            digest: Some(imgcheck_base::digest::sha256(&stored)),
             ..honest
         };
         assert!(problem(scan(&blob)).starts_with("damaged: its digest is"));

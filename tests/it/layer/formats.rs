@@ -6,7 +6,7 @@ fn scan_directory(root: &Path) -> LayerFacts {
     scan(&LayerBlob {
         diff_id: String::new(),
         digest: None,
-        annotations: imgcheck::internals::source::Annotations::new(),
+        annotations: imgcheck_source::source::Annotations::new(),
         size: 0,
         data: LayerData::Directory(root.to_owned()),
     })

@@ -8,18 +8,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::layers::layer_blob;
-use imgcheck::internals::elf::Depth;
-use imgcheck::internals::error::{Error, Result};
-use imgcheck::internals::layer::{Content, Entry, EntryKind, LayerFacts, ReadContext};
-use imgcheck::internals::limits::Limit;
-use imgcheck::internals::progress::Progress;
-use imgcheck::internals::source::{LayerBlob, LayerData};
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::limits::Limit;
+use imgcheck_base::progress::Progress;
+use imgcheck_elf::Depth;
+use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
+use imgcheck_layer::ReadContext;
+use imgcheck_source::source::{LayerBlob, LayerData};
 use proptest::prelude::*;
 use testkit::tools::{run, tool};
 use testkit::{Compression, Item, compress, directory, file, hard_link, symlink, tar};
 
 fn context<'a>() -> ReadContext<'a> {
-    imgcheck::internals::knowledge::read_context(Depth::Default).unwrap()
+    imgcheck_model::knowledge::read_context(Depth::Default).unwrap()
 }
 
 fn scan(blob: &LayerBlob) -> Result<LayerFacts> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use imgcheck::internals::limits::{ALL, Limit};
+use imgcheck_base::limits::{ALL, Limit};
 use serde_json::json;
 use testkit::elf::{SharedObject, Symbol, SymbolKind};
 use testkit::{

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use imgcheck::internals::limits::{ALL, Limit, Limits};
+use imgcheck_base::limits::{ALL, Limit, Limits};
 use testkit::Compression;
 
 use cases::{CASES, Case, docker, numbers, program, rule, slow, stored, two_layers};

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use imgcheck::internals::lint::{FileKind, Neighbour, Sources, read};
-use imgcheck::internals::stack::Catalogue;
+use imgcheck_lint::lint::{FileKind, Neighbour, Sources, read};
+use imgcheck_model::stack::Catalogue;
 
 use crate::program::{imgcheck, lint, undated};
 
@@ -71,7 +71,7 @@ fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn parse(kind: FileKind, text: &str) -> Option<Sources> {
     thread_local! {
-        static CATALOGUE: Catalogue = imgcheck::internals::knowledge::catalogue().unwrap();
+        static CATALOGUE: Catalogue = imgcheck_model::knowledge::catalogue().unwrap();
     }
     CATALOGUE.with(|catalogue| {
         read("f", text, kind, catalogue, &|_| {

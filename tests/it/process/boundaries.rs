@@ -1,10 +1,10 @@
 //! Releases on both sides of a boundary of `rules/knowledge/processes/`, with the files and dynamic sections of their wheels.
 
 use imgcheck::Overlay;
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::finding::{Finding, Severity};
-use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::rules::{Facts, ImageFacts, RuleSet};
+use imgcheck_elf::ElfFacts;
+use imgcheck_model::finding::{Finding, Severity};
+use imgcheck_model::process::LoaderFacts;
+use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
 
 use super::{names, symbol};
 use crate::sample::{Image, SITE, elf};

@@ -1,8 +1,8 @@
 //! What cannot be loaded.
 
 use imgcheck::Overlay;
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::layer::EntryKind;
+use imgcheck_elf::ElfFacts;
+use imgcheck_image::EntryKind;
 
 use super::{pytorch, symbol};
 use crate::sample::{SITE, elf};

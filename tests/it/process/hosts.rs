@@ -1,7 +1,7 @@
 //! What depends on the processor, and on `ldconfig`.
 
-use imgcheck::internals::layer::{Content, EntryKind};
-use imgcheck::internals::process::LoaderFacts;
+use imgcheck_image::{Content, EntryKind};
+use imgcheck_model::process::LoaderFacts;
 use testkit::ld_so_cache::old_format;
 
 use super::pytorch;

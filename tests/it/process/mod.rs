@@ -8,10 +8,10 @@ mod processes;
 mod variants;
 
 use imgcheck::Overlay;
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::elf::facts::{Bound, Import};
-use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::process::facts::ProcessFacts;
+use imgcheck_elf::ElfFacts;
+use imgcheck_elf::facts::{Bound, Import};
+use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::facts::ProcessFacts;
 use serde_json::json;
 
 use crate::sample::{Image, SITE, elf, identified};

@@ -1,9 +1,9 @@
 //! What packages choose and load themselves: bitsandbytes by the release of CUDA, CuPy through cuda-pathfinder, CTranslate2 with a
 //! bundled dispatcher of cuDNN.
 
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::process::LoaderFacts;
-use imgcheck::internals::process::facts::Missing;
+use imgcheck_elf::ElfFacts;
+use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::facts::Missing;
 
 use super::{names, pytorch};
 use crate::sample::{Image, SITE, elf, identified};

@@ -1,8 +1,8 @@
 //! Which processes there are, and what is tried beside them.
 
 use imgcheck::Overlay;
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::elf::facts::GpuCode;
+use imgcheck_elf::ElfFacts;
+use imgcheck_elf::facts::GpuCode;
 
 use super::pytorch;
 use crate::sample::{Image, LOADER, SITE, elf, identified, program};

@@ -1,8 +1,8 @@
 //! Packages that have the same extension for several releases of FFmpeg, PyTorch or CUDA, and packages whose own import loads a broken
 //! one.
 
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::process::LoaderFacts;
+use imgcheck_elf::ElfFacts;
+use imgcheck_model::process::LoaderFacts;
 
 use super::{names, pytorch, symbol};
 use crate::sample::{Image, SITE, elf};

@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use imgcheck::internals::layer::{Content, EntryKind};
+use imgcheck_image::{Content, EntryKind};
 use serde_json::json;
 use testkit::tools::{say, tool};
 

@@ -84,7 +84,7 @@ fn bindings_and_cases_are_evaluated() {
 /// The worked example of CONTRIBUTING: a field with its documentation is all that a new fact needs.
 #[test]
 fn a_field_of_a_type_is_a_fact() {
-    use imgcheck::internals::rules::shape::{Shape, json_schema_of};
+    use imgcheck_rules::rules::shape::{Shape, json_schema_of};
     #[derive(schemars::JsonSchema)]
     #[allow(dead_code)]
     struct Facts {

@@ -7,10 +7,10 @@ mod tables;
 
 use std::path::Path;
 
-use imgcheck::internals::claims::Claim;
-use imgcheck::internals::finding::Severity;
-use imgcheck::internals::rules::{Facts, ImageFacts, Rule, RuleSet, StackFacts, pages, testing};
-use imgcheck::internals::stack::{Component, Stack};
+use imgcheck_model::claims::Claim;
+use imgcheck_model::finding::Severity;
+use imgcheck_model::stack::{Component, Stack};
+use imgcheck_rules::rules::{Facts, ImageFacts, Rule, RuleSet, StackFacts, pages, testing};
 use serde_json::Value;
 
 const GOOD: &str = r#"

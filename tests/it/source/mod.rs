@@ -8,9 +8,9 @@ mod selection;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use imgcheck::internals::error::Error;
-use imgcheck::internals::reference::transport::ImageReference;
-use imgcheck::internals::source::{self, Request, SourceKind};
+use imgcheck_base::error::Error;
+use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_source::source::{self, Request, SourceKind};
 use serde_json::{Value, json};
 use testkit::{
     Compression, Image, Item, blob, docker_archive, file, oci_layout, symlink, write_archive,
@@ -55,16 +55,16 @@ impl Place {
     }
 }
 
-fn open(path: &Path) -> imgcheck::internals::error::Result<Vec<source::Image>> {
+fn open(path: &Path) -> imgcheck_base::error::Result<Vec<source::Image>> {
     source::open(&ImageReference::Path(path.to_owned()), &Request::default())
 }
 
-fn open_text(text: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
+fn open_text(text: &str) -> imgcheck_base::error::Result<Vec<source::Image>> {
     source::open(&ImageReference::parse(text), &Request::default())
 }
 
 /// The problem of a source error, with the name of the source taken out.
-fn problem(result: imgcheck::internals::error::Result<Vec<source::Image>>, path: &Path) -> String {
+fn problem(result: imgcheck_base::error::Result<Vec<source::Image>>, path: &Path) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.exit_code(), 3);
     let source = path.display().to_string();

@@ -9,7 +9,7 @@ fn for_architecture(architecture: &str) -> Image {
     }
 }
 
-fn platform(path: &Path, platform: &str) -> imgcheck::internals::error::Result<Vec<source::Image>> {
+fn platform(path: &Path, platform: &str) -> imgcheck_base::error::Result<Vec<source::Image>> {
     let request = Request {
         platform: Some(platform.to_owned()),
         ..Request::default()
@@ -42,7 +42,7 @@ fn every_storage_is_recognized() {
     let root = place.path("root");
     write_directory(&root, &[file("etc/os-release", "")]);
 
-    let config_digest = imgcheck::internals::digest::sha256(&image.config());
+    let config_digest = imgcheck_base::digest::sha256(&image.config());
     for (path, kind) in [
         (&docker, SourceKind::DockerArchive),
         (&oci, SourceKind::Oci),
@@ -60,7 +60,7 @@ fn every_storage_is_recognized() {
         assert_eq!(found.layers.len(), 2);
         assert_eq!(
             found.layers[1].diff_id,
-            imgcheck::internals::digest::sha256(&image.layers[1])
+            imgcheck_base::digest::sha256(&image.layers[1])
         );
         assert_eq!(found.config.history().as_ref().unwrap().len(), 2);
     }

@@ -1,8 +1,8 @@
 //! Small images, and what their stacks hold.
 
-use imgcheck::internals::elf::ElfFacts;
-use imgcheck::internals::elf::facts::GpuCode;
-use imgcheck::internals::stack::{Component, Stack};
+use imgcheck_elf::ElfFacts;
+use imgcheck_elf::facts::GpuCode;
+use imgcheck_model::stack::{Component, Stack};
 
 pub use crate::sample::{Image, SITE, elf, identified, reading};
 

@@ -1,7 +1,7 @@
 //! Libraries, their sets and their packages.
 
 use super::builder::*;
-use imgcheck::internals::stack::EvidenceKind;
+use imgcheck_model::stack::EvidenceKind;
 
 #[test]
 fn a_library_and_the_wheel_that_owns_it() {

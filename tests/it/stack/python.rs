@@ -1,7 +1,7 @@
 //! Python installations, environments and distributions.
 
 use super::builder::*;
-use imgcheck::internals::stack::Labels;
+use imgcheck_model::stack::Labels;
 
 #[test]
 fn pythons_and_the_environment_of_the_process() {

@@ -1,7 +1,7 @@
 //! Which distribution a file belongs to, as RECORD says.
 
 use super::builder::*;
-use imgcheck::internals::stack::{EvidenceKind, Stack};
+use imgcheck_model::stack::{EvidenceKind, Stack};
 
 /// A distribution with the lines of its RECORD, as layer facts keep them.
 fn recorded(image: Image, name: &str, version: &str, record: &str) -> Image {

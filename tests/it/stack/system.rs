@@ -1,9 +1,9 @@
 //! The distribution, its packages, CUDA toolkits, and nonsense.
 
 use super::builder::*;
-use imgcheck::internals::layer::Capture;
-use imgcheck::internals::stack::EvidenceKind;
-use imgcheck::internals::stack::Stack;
+use imgcheck_layer::Capture;
+use imgcheck_model::stack::EvidenceKind;
+use imgcheck_model::stack::Stack;
 
 #[test]
 fn system_packages_own_what_is_on_their_lists() {
@@ -166,7 +166,7 @@ fn toolkits() {
 
 #[test]
 fn the_files_that_are_kept() {
-    let patterns = imgcheck::internals::knowledge::file_patterns().unwrap();
+    let patterns = imgcheck_model::knowledge::file_patterns().unwrap();
     let capture = |path| patterns.capture_at(path, 1);
     for path in [
         "usr/local/lib/python3.11/site-packages/torch/version.py",

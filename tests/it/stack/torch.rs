@@ -1,8 +1,8 @@
 //! PyTorch, and the libraries it gets.
 
 use super::builder::*;
-use imgcheck::internals::error::ErrorCode;
-use imgcheck::internals::stack::EvidenceKind;
+use imgcheck_base::error::ErrorCode;
+use imgcheck_model::stack::EvidenceKind;
 use serde_json::json;
 
 #[test]

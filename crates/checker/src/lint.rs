@@ -1,0 +1,215 @@
+//! Files that an image is built from.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::NaiveDate;
+
+use super::inline_ignores;
+use super::judge;
+use super::lint_files;
+use super::lint_request::LintRequest;
+use super::report::Report;
+use super::report::Unread;
+use super::state::Checker;
+use super::torch_pythons::torch_pythons;
+use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::error::Result;
+use imgcheck_base::lexical;
+use imgcheck_base::parallel;
+use imgcheck_lint::lint::{Base, BaseFinding, Sources};
+use imgcheck_model::finding::{Finding, Location};
+use imgcheck_report::{FileReport, ReferenceReport, Verdict};
+use imgcheck_rules::policy::{Policy, PolicyOutcome, Subjects};
+use imgcheck_rules::rules::Facts;
+
+impl Checker {
+    /// Checks the files that images are built from: Dockerfiles, requirements, projects, lock files and others. Files that cannot be
+    /// read are in [`Report::errors`].
+    ///
+    /// ```no_run
+    /// # fn main() -> imgcheck::Result<()> {
+    /// use imgcheck::{Cancellation, Checker, Day, Format, LintRequest, View};
+    ///
+    /// let checker = Checker::builder().build()?;
+    /// let day = Day::from_ymd_opt(2026, 11, 22).unwrap();
+    /// let report = checker.lint(&LintRequest::new(["Dockerfile"]), day, &Cancellation::default())?;
+    /// println!("{}", report.render(View::Findings, Format::Text, None)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A directory cannot be read or has no such file, or the request was cancelled.
+    pub fn lint(
+        &self,
+        request: &LintRequest,
+        day: NaiveDate,
+        cancellation: &Cancellation,
+    ) -> Result<Report> {
+        let mut report = Report::new(self);
+        report.is_lint = true;
+        let mut used_ignores = BTreeSet::new();
+        let bases = Bases::default();
+        let (read, mut judged) = parallel::fed(
+            parallel::cores(),
+            |judge| {
+                let mut files = 0..;
+                let number = |file| judge((files.next(), file));
+                lint_files::read(request, &self.knowledge.catalogue, cancellation, number)
+            },
+            |(at, (path, sources))| {
+                let judge = |sources| self.lint_one(sources, &bases, day, cancellation);
+                (at, path, sources.and_then(judge))
+            },
+        );
+        read?;
+        cancellation.check()?;
+        judged.sort_unstable_by_key(|(at, ..)| *at);
+        for (_, path, judged) in judged {
+            match judged {
+                Ok((file, used)) => {
+                    report.files.push(file);
+                    used_ignores.extend(used);
+                }
+                Err(error) => {
+                    let name = lexical::shown(&path);
+                    report.errors.push(Unread::unjudged(name, error));
+                }
+            }
+        }
+        deduplicate(&mut report.files, &self.policy);
+        // Whether an ignore is used is unknown if a file is missing.
+        if report.errors.is_empty() {
+            let names: Vec<&str> = report.files.iter().map(|it| it.file.as_str()).collect();
+            let file = judge::configuration(self, Subjects::Files(&names), &used_ignores, day)?;
+            report.configuration = file;
+        }
+        Ok(report)
+    }
+
+    /// Judges one file. Returns the indexes of the ignores that one of its findings matched, too.
+    fn lint_one(
+        &self,
+        mut sources: Sources,
+        bases: &Bases,
+        day: NaiveDate,
+        cancellation: &Cancellation,
+    ) -> Result<(FileReport, BTreeSet<usize>)> {
+        let stages = sources.stages.iter_mut();
+        for base in stages.filter_map(|stage| stage.base.as_mut()) {
+            let Some(reference) = &base.reference else {
+                continue;
+            };
+            let report = bases.get_or_judge(self, reference)?;
+            base.claims.clone_from(&report.claims);
+            let findings = report.findings.iter();
+            base.findings = findings
+                .map(|finding| base_finding(base, finding))
+                .collect();
+        }
+        sources.settle(&torch_pythons);
+        let (file, kind) = (sources.file.clone(), sources.kind.clone());
+        let ignores = std::mem::take(&mut sources.ignores);
+        let found =
+            self.rules
+                .evaluate_within(&Facts::of_sources(sources), &self.limits, cancellation)?;
+        let PolicyOutcome {
+            mut findings,
+            mut ignored,
+            used,
+            ..
+        } = self.policy.apply(found, &file, day);
+        let (left, commented) = inline_ignores::separate(findings, &ignores);
+        findings = left;
+        ignored.extend(commented);
+        findings.sort_by_key(|finding| {
+            let location = finding.location.clone();
+            location.map(|it| (it.file != file, it.file, it.line, it.column))
+        });
+        let report = FileReport {
+            verdict: Verdict::of(&findings, self.policy.fail_on),
+            file,
+            kind,
+            findings,
+            ignored,
+            gaps: Vec::new(),
+        };
+        Ok((report, used))
+    }
+}
+
+/// What the references of base images promise. Many files have the same base.
+#[derive(Default)]
+struct Bases(Mutex<HashMap<String, Arc<ReferenceReport>>>);
+
+impl Bases {
+    fn get_or_judge(&self, checker: &Checker, reference: &str) -> Result<Arc<ReferenceReport>> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(report) = known().get(reference) {
+            return Ok(Arc::clone(report));
+        }
+        let report = Arc::new(checker.reference(reference)?);
+        known().insert(reference.to_owned(), Arc::clone(&report));
+        Ok(report)
+    }
+}
+
+/// A finding about a base image, at the words of the reference that it is about.
+fn base_finding(base: &Base, finding: &Finding) -> BaseFinding {
+    let claim = finding.claim.as_ref();
+    let found = claim.and_then(|claim| match claim.origin.as_str() {
+        "tag" => Some((base.written.rfind(&claim.text)?, &claim.text)),
+        _ => Some((base.written.find(&claim.text)?, &claim.text)),
+    });
+    let whole = base.location.clone();
+    let width = whole.end_column.saturating_sub(whole.column);
+    let location = match found {
+        Some((at, text)) if base.written.chars().count() == width => {
+            let column = whole.column + base.written[..at].chars().count();
+            Location {
+                column,
+                end_column: column + text.chars().count(),
+                ..whole
+            }
+        }
+        _ => whole,
+    };
+    BaseFinding {
+        rule: finding.rule.clone(),
+        severity: finding.severity,
+        message: finding.message.clone(),
+        help: finding.help.clone().unwrap_or_default(),
+        location,
+    }
+}
+
+/// Keeps each finding once: in the report of its own file if there is one, else in the first report that has it. A Dockerfile is
+/// judged together with the requirements that it installs.
+fn deduplicate(reports: &mut [FileReport], policy: &Policy) {
+    type Key = (String, String, String, usize, usize);
+    let key = |finding: &Finding| -> Option<Key> {
+        let place = finding.location.as_ref()?;
+        let file = place.file.trim_start_matches("./").to_owned();
+        let (rule, message) = (finding.rule.clone(), finding.message.clone());
+        Some((rule, file, message, place.line, place.column))
+    };
+    let own = |report: &FileReport, key: &Key| report.file.trim_start_matches("./") == key.1;
+    let mut seen: HashSet<Key> = reports
+        .iter()
+        .flat_map(|report| {
+            report
+                .findings
+                .iter()
+                .filter_map(key)
+                .filter(|key| own(report, key))
+        })
+        .collect();
+    for report in reports {
+        let mut findings = std::mem::take(&mut report.findings);
+        findings
+            .retain(|finding| key(finding).is_none_or(|key| own(report, &key) || seen.insert(key)));
+        report.verdict = Verdict::of(&findings, policy.fail_on);
+        report.findings = findings;
+    }
+}

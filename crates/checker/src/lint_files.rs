@@ -1,0 +1,206 @@
+//! Which files `imgcheck lint` reads: those that are named, those below named directories, and those that use them.
+
+use std::collections::HashSet;
+use std::fs::DirEntry;
+use std::path::{Path, PathBuf};
+
+use super::lint_request::LintRequest;
+use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::lexical;
+use imgcheck_lint::lint::{self, FileKind, Sources};
+use imgcheck_model::stack::Catalogue;
+
+/// The maximum number of entries in a directory and those below it.
+const MAX_ENTRIES: usize = 500_000;
+
+/// The maximum depth of directories.
+const MAX_DEPTH: usize = 64;
+
+/// Directories of tools, whose files are not the project's own. Hidden ones are left out, too.
+const TOOLS: &[&str] = &["__pycache__", "node_modules", "site-packages", "venv"];
+
+/// A file to check.
+struct LintFile {
+    path: PathBuf,
+    /// Whether the user named it, and not a directory above it.
+    is_named: bool,
+}
+
+/// A file, and what it asks for.
+pub type ReadFile = (PathBuf, Result<Sources>);
+
+/// Reads the files of a request, and with `partners` those that use them, and hands over each.
+///
+/// # Errors
+/// A directory cannot be read or has no such file, or the request was cancelled.
+pub fn read(
+    request: &LintRequest,
+    catalogue: &Catalogue,
+    cancellation: &Cancellation,
+    mut hand_over: impl FnMut(ReadFile),
+) -> Result<()> {
+    let sources = |file: &LintFile| sources(file, request, catalogue).transpose();
+    let mut named = HashSet::new();
+    for file in files_of(&request.files, cancellation)? {
+        cancellation.check()?;
+        if let Some(sources) = sources(&file) {
+            named.insert(plain(&file.path));
+            hand_over((file.path, sources));
+        }
+    }
+    if !request.partners {
+        return Ok(());
+    }
+    for path in below(Path::new("."), cancellation)? {
+        cancellation.check()?;
+        if !builds(&path) || named.contains(&plain(&path)) {
+            continue;
+        }
+        let file = LintFile {
+            path,
+            is_named: false,
+        };
+        // What is wrong with a file that did not change is not told.
+        if let Some(Ok(sources)) = sources(&file)
+            && sources
+                .read
+                .iter()
+                .any(|it| named.contains(&plain(Path::new(it))))
+        {
+            hand_over((file.path, Ok(sources)));
+        }
+    }
+    Ok(())
+}
+
+/// The path without `./` at its start.
+fn plain(path: &Path) -> String {
+    lexical::shown(path).trim_start_matches("./").to_owned()
+}
+
+/// Whether a file uses others.
+fn builds(path: &Path) -> bool {
+    let kind = FileKind::of_name(&path.display().to_string());
+    use FileKind::{Bake, Compose, Dockerfile};
+    matches!(kind, Some(Dockerfile | Compose | Bake))
+}
+
+/// Reads a file. `None` for one that was found in a directory by its name, and is of a different kind by its content.
+fn sources(
+    file: &LintFile,
+    request: &LintRequest,
+    catalogue: &Catalogue,
+) -> Result<Option<Sources>> {
+    let LintFile { path, is_named } = file;
+    let kind = request.kind;
+    let name = lexical::shown(path);
+    let unknown = |problem: String| {
+        let kinds: Vec<&str> = FileKind::ALL.iter().map(|kind| kind.name()).collect();
+        Error::usage(problem).with_help(format!("use --kind {}", kinds.join(", ")))
+    };
+    if name == "-" {
+        let kind =
+            kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
+        let text = lint::text_of(path, lint::MAX_FILE)?;
+        let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
+        return read.map(Some);
+    }
+    let text = lint::load(path, lint::MAX_FILE)?;
+    if kind.is_none() && lint::is_template(&name) {
+        let error = Error::usage(format!("{name}: the file is a template"));
+        return Err(error.with_help("lint the file that is rendered from it"));
+    }
+    let kind = kind.or_else(|| FileKind::of(&name, &text));
+    if kind.is_none() && !is_named {
+        return Ok(None);
+    }
+    let kind = kind.ok_or_else(|| {
+        unknown(format!("{name}: unknown file type (expected a Dockerfile, requirements.txt, environment.yml or pyproject.toml)"))
+    })?;
+    let context = request.context.as_ref();
+    let read = match context.filter(|_| kind == FileKind::Dockerfile) {
+        Some(context) => {
+            let inside = context.join("Dockerfile");
+            let neighbours = |relative: &str| lint::neighbour(&inside, relative);
+            let context = lexical::shown(context);
+            lint::read_in(&context, &name, &text, kind, catalogue, &neighbours)
+        }
+        None => lint::read(&name, &text, kind, catalogue, &|relative| {
+            lint::neighbour(path, relative)
+        }),
+    };
+    read.map(Some)
+}
+
+/// The files themselves, and for a directory the files below it that have a known name.
+///
+/// # Errors
+/// A directory cannot be read or has no such file, or the request was cancelled.
+fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFile>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(LintFile {
+                path: path.clone(),
+                is_named: true,
+            });
+            continue;
+        }
+        let mut found = below(path, cancellation)?;
+        if found.is_empty() {
+            return Err(Error::usage(format!(
+                "{}: no Dockerfile, requirements.txt, environment.yml or pyproject.toml in this directory or below it",
+                path.display()
+            )));
+        }
+        found.sort();
+        files.extend(found.into_iter().map(|path| LintFile {
+            path,
+            is_named: false,
+        }));
+    }
+    Ok(files)
+}
+
+fn below(directory: &Path, cancellation: &Cancellation) -> Result<Vec<PathBuf>> {
+    let mut pending = vec![(directory.to_owned(), 0)];
+    let mut entries = 0;
+    let mut found = Vec::new();
+    while let Some((directory, depth)) = pending.pop() {
+        cancellation.check()?;
+        let name = directory.display().to_string();
+        let read = match std::fs::read_dir(&directory) {
+            // A directory that the user did not name may be closed to them.
+            Err(_) if depth > 0 => continue,
+            read => read.map_err(|error| Error::io(name.clone(), error))?,
+        };
+        for entry in read.flatten() {
+            entries += 1;
+            if entries > MAX_ENTRIES {
+                let problem = format!("{name}: more than {MAX_ENTRIES} files in the directory");
+                return Err(Error::usage(problem).with_help("name the files"));
+            }
+            let path = entry.path();
+            // Links to directories may lead in circles.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && (depth >= MAX_DEPTH || is_of_tool(&entry)) => {}
+                Ok(kind) if kind.is_dir() => pending.push((path, depth + 1)),
+                Ok(_)
+                    if FileKind::of_name(&path.display().to_string()).is_some()
+                        && path.is_file() =>
+                {
+                    found.push(path);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn is_of_tool(entry: &DirEntry) -> bool {
+    let name = entry.file_name();
+    let name = name.to_string_lossy();
+    name.starts_with('.') || TOOLS.contains(&name.as_ref())
+}

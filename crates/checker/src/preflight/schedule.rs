@@ -1,0 +1,105 @@
+//! Which classes of nodes the scheduler may choose for a container.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use imgcheck_base::digest::sha256;
+use imgcheck_lint::workload::{AffinityFacts, Container};
+use imgcheck_model::targets::nodes::NodeClass;
+use imgcheck_report::{ClassReport, Verdict};
+
+/// The classes of a cluster, for one container.
+#[derive(Debug)]
+pub struct Schedule {
+    /// Classes with a node that the scheduler may choose.
+    pub reachable: Vec<Arc<NodeClass>>,
+    /// All classes, each with why its first node is refused; empty if one is reachable.
+    pub excluded: Vec<(Arc<NodeClass>, String)>,
+}
+
+impl Schedule {
+    /// The classes of nodes that may run a container.
+    pub fn of(container: &Container, classes: &[Arc<NodeClass>]) -> Self {
+        let placement = &container.placement;
+        let lacks_gpu = |class: &NodeClass| container.gpu.is_some() && !class.has_gpu;
+        let admits = |class: &NodeClass| class.nodes.iter().any(|it| placement.admits(it).is_ok());
+        let reachable = classes.iter().filter(|it| !lacks_gpu(it) && admits(it));
+        let reachable: Vec<_> = reachable.cloned().collect();
+        let reason = |class: &NodeClass| {
+            if lacks_gpu(class) && admits(class) {
+                return "it has no GPU".to_owned();
+            }
+            let first = class.nodes.first();
+            let refusal = first.and_then(|node| placement.admits(node).err());
+            refusal.map(|it| it.to_string()).unwrap_or_default()
+        };
+        let excluded = match reachable.is_empty() {
+            true => classes.iter().map(|it| (it.clone(), reason(it))).collect(),
+            false => Vec::new(),
+        };
+        Schedule {
+            reachable,
+            excluded,
+        }
+    }
+
+    /// What of the cluster decides a judgement, as a digest. The labels of nodes are not in it: they decide which node affinity is
+    /// suggested, and nothing else.
+    pub fn digest(&self) -> String {
+        fn known(class: &NodeClass) -> impl std::fmt::Debug {
+            let NodeClass {
+                target,
+                has_gpu,
+                architecture,
+                cdi,
+                nodes: _,
+            } = class;
+            (target, has_gpu, architecture, cdi)
+        }
+        let reachable: Vec<_> = self.reachable.iter().map(|it| known(it)).collect();
+        let excluded = self.excluded.iter();
+        let excluded: Vec<_> = excluded.map(|(class, it)| (known(class), it)).collect();
+        sha256(format!("{reachable:?} {excluded:?}").as_bytes())
+    }
+
+    /// A label that all nodes of the classes on which the image runs have with other values than those of the rest.
+    pub fn affinity(&self, reports: &[ClassReport]) -> Option<AffinityFacts> {
+        if reports.iter().all(|it| it.verdict == Verdict::Pass) {
+            return None;
+        }
+        let labels = |runs: bool| {
+            let classes = self.reachable.iter().zip(reports);
+            let classes = classes.filter(move |(_, it)| (it.verdict == Verdict::Pass) == runs);
+            classes.flat_map(|(class, _)| class.nodes.iter().map(|node| node.labels.as_ref()))
+        };
+        let rank = |key: &&String| {
+            let place = PREFERRED.iter().position(|it| *it == key.as_str());
+            place.unwrap_or(PREFERRED.len())
+        };
+        // What all nodes have, the first one has.
+        let first = labels(true).next()??;
+        let mut keys: Vec<&String> = first.keys().filter(|it| *it != HOST_NAME).collect();
+        keys.sort_by_key(rank);
+        keys.into_iter().find_map(|key| {
+            let good = labels(true).map(|it| it?.get(key));
+            let good: BTreeSet<&String> = good.collect::<Option<_>>()?;
+            let mut bad = labels(false).filter_map(|it| it?.get(key));
+            let tells = !bad.any(|value| good.contains(value));
+            tells.then(|| AffinityFacts {
+                key: key.clone(),
+                values: good.into_iter().cloned().collect(),
+            })
+        })
+    }
+}
+
+/// Labels that people select nodes by, the best first.
+const PREFERRED: [&str; 5] = [
+    "nvidia.com/gpu.product",
+    "nvidia.com/gpu.family",
+    "nvidia.com/cuda.driver-version.full",
+    "cloud.google.com/gke-accelerator",
+    "kubernetes.io/arch",
+];
+/// Every node has a value of its own.
+const HOST_NAME: &str = "kubernetes.io/hostname";

@@ -1,0 +1,44 @@
+//! Reads the images of manifests from where the request says that they are.
+
+use std::collections::BTreeMap;
+
+use super::super::facts::ImageFacts;
+use super::super::request::ImageRequest;
+use super::super::state::Checker;
+use super::super::subject::Subject;
+use super::request::PreflightRequest;
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::reference::name::Name;
+use imgcheck_base::reference::transport::ImageReference;
+
+/// Where the images of a request are.
+pub(super) struct Sources<'s> {
+    pub checker: &'s Checker,
+    pub request: &'s PreflightRequest,
+    /// Sources by reference; other images are looked up by their references.
+    pub sources: &'s BTreeMap<String, String>,
+}
+
+impl Sources<'_> {
+    /// Reads an image. A reference of a manifest is never a path: whoever writes the manifest does not choose files of this machine.
+    pub fn read(&self, image: &str, architecture: &str) -> Result<(ImageFacts, Subject)> {
+        image.parse::<Name>()?;
+        let mut request = match self.sources.get(image) {
+            Some(source) => self.request.request(source).compare_with(image),
+            None => ImageRequest {
+                target: ImageReference::Reference(image.to_owned()),
+                ..self.request.request(image)
+            },
+        };
+        if !architecture.is_empty() {
+            request = request.platform(format!("linux/{architecture}"));
+        }
+        let mut images = self.checker.images(&request)?;
+        let is_named = |(_, subject): &(ImageFacts, Subject)| subject.reference() == Some(image);
+        let at = images.iter().position(is_named).unwrap_or(0);
+        match images.is_empty() {
+            true => Err(Error::not_found(image, "contains no image")),
+            false => Ok(images.swap_remove(at)),
+        }
+    }
+}

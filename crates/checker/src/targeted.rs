@@ -1,0 +1,69 @@
+//! What a gate asks a checker for.
+
+use std::sync::Mutex;
+
+use super::state::Checker;
+use imgcheck_base::error::{Error, Result};
+use imgcheck_model::knowledge::OnFirstUse;
+use imgcheck_model::targets::Target;
+use imgcheck_model::targets::nodes::Cluster;
+use imgcheck_rules::policy::Policy;
+use imgcheck_rules::policy::gate::GateConfig;
+
+impl Checker {
+    /// The section `gate` of the configuration.
+    pub fn gate(&self) -> &GateConfig {
+        &self.gate
+    }
+
+    /// The clusters that the configuration declares.
+    pub fn clusters(&self) -> &[Cluster] {
+        &self.policy.clusters
+    }
+
+    /// The same checker for another target. It shares everything but the capacity for reading layers.
+    ///
+    /// # Errors
+    /// A GPU or the driver is not one.
+    pub fn for_target(&self, gpus: &[String], driver: Option<&str>) -> Result<Self> {
+        let target = Target {
+            name: String::new(),
+            gpus: gpus.to_owned(),
+            driver: driver.map(str::to_owned),
+        };
+        target
+            .check(&self.knowledge.targets)
+            .map_err(Error::misread)?;
+        let mut policy = self.policy.clone();
+        policy.targets = vec![target];
+        Ok(self.with_policy(policy))
+    }
+
+    /// The same checker for reports with pictures of the loader model. It shares everything but the capacity for reading layers.
+    pub fn with_pictures(&self) -> Self {
+        Checker {
+            loader_trees: true,
+            ..self.with_policy(self.policy.clone())
+        }
+    }
+
+    fn with_policy(&self, policy: Policy) -> Self {
+        Checker {
+            knowledge: self.knowledge.clone(),
+            rules: self.rules.clone(),
+            policy,
+            configuration: self.configuration.clone(),
+            limits: self.limits,
+            cache: self.cache.clone(),
+            registries: self.registries.clone(),
+            offline: self.offline.clone(),
+            gate: self.gate.clone(),
+            layers: OnFirstUse::default(),
+            no_lazy: self.no_lazy,
+            facts_keys: self.facts_keys.clone(),
+            remarks: Mutex::default(),
+            loader_trees: self.loader_trees,
+            skipped_rules: self.skipped_rules,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What an API server is asked to store, as far as its containers go.
+
+use chrono::{NaiveDate, Utc};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::review::AdmissionRequest;
+use super::scope::{self, EPHEMERAL, annotation};
+use crate::cluster::Puller;
+use crate::judge::Answered;
+use crate::queue::ContainerKey;
+use crate::setup::View;
+use imgcheck_lint::workload::{self, Container, Workload};
+use imgcheck_rules::policy::gate::{GateConfig, Mode};
+
+/// The label of a namespace that chooses its mode.
+const MODE: &str = "imgcheck.io/mode";
+/// The annotation that lets an object through; its value says why.
+pub(super) const BREAK_GLASS: &str = "imgcheck.io/break-glass";
+
+/// Why an object is not judged in which something looks like an image or a GPU request, and belongs to no container.
+pub(super) const NOT_UNDERSTOOD: &str = "not-understood";
+
+/// An object that starts containers.
+pub(super) struct Deployed<'d> {
+    pub workload: Workload,
+    pub puller: Puller,
+    pub config: &'d GateConfig,
+    pub mode: Mode,
+    pub day: NaiveDate,
+    /// Whether a denial is meant for it: it is a Pod, or objects that create Pods are denied, too.
+    pub is_deniable: bool,
+    pub is_pod: bool,
+}
+
+impl<'d> Deployed<'d> {
+    /// # Errors
+    /// Why the object is not judged.
+    pub fn read(request: &AdmissionRequest, view: &'d View) -> Result<Self, &'static str> {
+        if let Some(why) = scope::pass(request) {
+            return Err(why);
+        }
+        let config = view.setup.config();
+        let read = |object: &Value| {
+            workload::of_object(object, &request.namespace, &view.objects, &view.setup.kinds)
+        };
+        // What it starts is judged when its controller creates the Pods.
+        let is_understood = || {
+            let (objects, kinds) = (&view.objects, &view.setup.kinds);
+            !workload::has_more(&request.object, objects, kinds)
+        };
+        let Some(mut workload) = read(&request.object) else {
+            return Err(match is_understood() {
+                true => "no-containers",
+                false => NOT_UNDERSTOOD,
+            });
+        };
+        let uses_gpu = workload.containers.iter().any(|it| {
+            let runtime = it.runtime_class.as_ref();
+            let is_gpu_runtime = |name: &str| view.setup.kinds.is_gpu_runtime(name);
+            it.gpu.is_some()
+                || it.has_unknown_claim
+                || runtime.is_some_and(|it| is_gpu_runtime(&it.name))
+        });
+        if let Some(before) = read(&request.old_object) {
+            if before.containers == workload.containers {
+                return Err("unchanged");
+            }
+            if request.sub_resource == EPHEMERAL {
+                workload
+                    .containers
+                    .retain(|it| !before.containers.contains(it));
+            }
+        }
+        if !uses_gpu && !config.all_pods {
+            return Err(match request.is_pod() || is_understood() {
+                true => "no-gpu",
+                false => NOT_UNDERSTOOD,
+            });
+        }
+        let is_pod = request.is_pod();
+        Ok(Deployed {
+            workload,
+            puller: puller(request),
+            config,
+            mode: mode_of(request, view),
+            day: Utc::now().date_naive(),
+            is_deniable: is_pod || config.deny_workloads,
+            is_pod,
+        })
+    }
+
+    pub fn break_glass<'r>(&self, request: &'r AdmissionRequest) -> Option<&'r str> {
+        let reason = annotation(&request.object, BREAK_GLASS)?;
+        (self.config.break_glass && !reason.trim().is_empty()).then_some(reason)
+    }
+
+    /// Takes out the containers that are let through unjudged, each with the reason.
+    pub fn exempt(&mut self) -> Vec<(Container, String)> {
+        let (config, day) = (self.config, self.day);
+        let namespace = self.workload.namespace.clone();
+        let mut exempt = Vec::new();
+        self.workload.containers.retain(|container| {
+            let exemption = config.exemption(&container.image, &namespace, day);
+            exempt.extend(exemption.map(|it| (container.clone(), it.reason.clone())));
+            exemption.is_none()
+        });
+        exempt
+    }
+
+    pub fn grace_key(&self, answered: &Answered) -> ContainerKey {
+        let containers: Vec<_> = self.workload.containers.iter().collect();
+        let text = format!(
+            "{:?} {containers:?} {:?}",
+            self.workload.namespace, answered.digests
+        );
+        Sha256::digest(text.as_bytes()).into()
+    }
+}
+
+/// The mode of the namespace of an object.
+pub(super) fn mode_of(request: &AdmissionRequest, view: &View) -> Mode {
+    let labels = view.cluster.namespaces.get(&request.namespace);
+    let label = labels.and_then(|labels| labels.get(MODE));
+    let label = label.map(String::as_str);
+    view.setup.config().mode_of(&request.namespace, label)
+}
+
+/// The ServiceAccount and the pull secrets that an object names, wherever it does.
+pub(super) fn puller(request: &AdmissionRequest) -> Puller {
+    let (mut accounts, mut secrets) = (Vec::new(), Vec::new());
+    scope::texts_of(&request.object, "serviceAccountName", &mut accounts);
+    scope::texts_of(&request.object, "imagePullSecrets", &mut secrets);
+    let secrets = secrets.into_iter().filter_map(Value::as_array).flatten();
+    let mut secrets: Vec<String> = secrets
+        .filter_map(|it| it.get("name")?.as_str().map(str::to_owned))
+        .collect();
+    secrets.dedup();
+    let account = accounts
+        .into_iter()
+        .filter_map(Value::as_str)
+        .find(|it| !it.is_empty());
+    Puller {
+        namespace: request.namespace.clone(),
+        service_account: account.unwrap_or("default").to_owned(),
+        secrets,
+    }
+}

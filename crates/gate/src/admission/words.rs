@@ -1,0 +1,128 @@
+//! How an answer is worded: warnings within what an API server passes on, and a message that says why.
+
+use crate::verdict::{ContainerVerdict, Judgement};
+use imgcheck_base::excerpt::{shortened, without_controls};
+use imgcheck_model::finding::Severity;
+use imgcheck_report::Verdict;
+
+/// The longest warning, in characters (kubernetes/api, admission/v1: more than 120 may be hard to read, more than 256 are cut).
+const WARNING: usize = 120;
+/// All warnings together, in characters.
+const ALL_WARNINGS: usize = 4096;
+/// The longest message of a denial, in characters.
+const MESSAGE: usize = 2000;
+const PREFIX: &str = "imgcheck: ";
+const CONTINUED: &str = "imgcheck:   ";
+
+/// Why a judgement is no pass, in one sentence for each reason, the worst first.
+pub fn reasons(judgement: &Judgement, strict: bool) -> Vec<String> {
+    let containers: Vec<&ContainerVerdict> = judgement.containers.iter().collect();
+    about(&containers, strict)
+}
+
+/// Why containers are no pass, as [`reasons`].
+pub fn about(containers: &[&ContainerVerdict], strict: bool) -> Vec<String> {
+    let mut containers = containers.to_vec();
+    containers.retain(|it| it.verdict(strict) > Verdict::Pass);
+    containers.sort_by_key(|it| std::cmp::Reverse(it.verdict(strict)));
+    containers
+        .into_iter()
+        .flat_map(|it| of_container(it, strict))
+        .collect()
+}
+
+fn of_container(container: &ContainerVerdict, strict: bool) -> Vec<String> {
+    let named = |text: &str| format!("{}: {text}", container.name);
+    let mut reasons = Vec::new();
+    let findings = container.findings.iter();
+    let counting = findings.filter(|it| it.severity > Severity::Note);
+    reasons.extend(counting.map(|it| named(&format!("{} ({})", it.message, it.rule))));
+    if let Some(problem) = &container.problem {
+        reasons.push(named(problem));
+    }
+    if strict && container.verdict == Verdict::Pass || container.verdict == Verdict::Incomplete {
+        reasons.extend(
+            container
+                .gaps
+                .iter()
+                .map(|gap| named(&format!("not judged: {gap}"))),
+        );
+    }
+    reasons
+}
+
+/// Warnings: long sentences continue in the next one, and what is too much is left out, which the last one says.
+pub fn warnings(sentences: &[String]) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    let mut total = 0;
+    for (index, sentence) in sentences.iter().enumerate() {
+        let lines = wrap(&without_controls(sentence));
+        let length: usize = lines.iter().map(|line| line.chars().count()).sum();
+        if total + length > ALL_WARNINGS - WARNING {
+            warnings.push(format!("{PREFIX}{} more", sentences.len() - index));
+            break;
+        }
+        total += length;
+        warnings.extend(lines);
+    }
+    warnings
+}
+
+/// The message of a denial.
+pub fn message(sentences: &[String], help: &str) -> String {
+    let text: Vec<String> = sentences.iter().map(|it| without_controls(it)).collect();
+    let text = shortened(&text.join("; "), MESSAGE);
+    format!("{PREFIX}{text}; {help}")
+}
+
+fn wrap(sentence: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = PREFIX.to_owned();
+    let mut is_empty = true;
+    for word in sentence
+        .split(' ')
+        .flat_map(|word| pieces(word, WARNING / 2))
+    {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WARNING {
+            lines.push(std::mem::replace(&mut line, CONTINUED.to_owned()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(&word);
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+/// A word in pieces of at most so many characters.
+fn pieces(word: &str, most: usize) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    match letters.is_empty() {
+        true => vec![String::new()],
+        false => letters.chunks(most).map(|it| it.iter().collect()).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_stay_within_what_an_api_server_passes_on() {
+        let sentence = "the image runs on none of the 3 node classes that the container can land on; a100: the driver 470.82 is older than 525.60.13 ".repeat(3);
+        let long = "x".repeat(5000);
+        let all = warnings(&[vec![sentence; 40], vec![long]].concat());
+        assert!(all.iter().all(|it| it.chars().count() <= WARNING));
+        let total: usize = all.iter().map(|it| it.chars().count()).sum();
+        assert!(total <= ALL_WARNINGS && total > ALL_WARNINGS / 2);
+        assert!(
+            all.last().is_some_and(|it| it.ends_with(" more")),
+            "{all:?}"
+        );
+        assert_eq!(warnings(&["a b".to_owned()]), ["imgcheck: a b"]);
+        assert_eq!(warnings(&["a\nb".to_owned()]), ["imgcheck: a b"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! What the gate keeps of a judgement.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::queue::Job;
+use imgcheck_model::finding::Severity;
+use imgcheck_report::{ContainerReport, Verdict};
+
+/// The judgement of one object.
+#[derive(Debug, Default)]
+pub struct Judgement {
+    /// Its containers.
+    pub containers: Vec<ContainerVerdict>,
+    /// Images that must be read first; then the verdict is not final.
+    pub missing: Vec<Job>,
+    /// The time was over before all facts were there.
+    pub is_late: bool,
+    /// An image could not be read, which is tried again some time.
+    pub has_failures: bool,
+    /// Whether it was remembered that the containers passed.
+    is_remembered: AtomicBool,
+}
+
+/// The verdict on one container.
+#[derive(Debug)]
+pub struct ContainerVerdict {
+    /// Its name, with its group: `head/ray`.
+    pub name: String,
+    /// The image as the object names it.
+    pub image: String,
+    /// The verdict, where gaps count only if they prevent a pass.
+    pub verdict: Verdict,
+    /// The findings, the worst first.
+    pub findings: Vec<Fault>,
+    /// What could not be judged.
+    pub gaps: Vec<String>,
+    /// Why the image could not be read.
+    pub problem: Option<String>,
+    /// The node classes on which it runs, and those that it can land on; `None` if no nodes are known.
+    pub classes: Option<(usize, usize)>,
+}
+
+/// A finding.
+#[derive(Debug)]
+pub struct Fault {
+    /// The rule.
+    pub rule: String,
+    /// How severe it is.
+    pub severity: Severity,
+    /// What is wrong, in one sentence.
+    pub message: String,
+}
+
+impl Judgement {
+    /// A judgement of these containers.
+    pub fn new(
+        containers: Vec<ContainerVerdict>,
+        missing: Vec<Job>,
+        has_failures: bool,
+        is_late: bool,
+    ) -> Self {
+        Judgement {
+            containers,
+            missing,
+            is_late,
+            has_failures,
+            is_remembered: AtomicBool::new(false),
+        }
+    }
+
+    /// There was no time for one.
+    pub fn late() -> Self {
+        Judgement::new(Vec::new(), Vec::new(), false, true)
+    }
+
+    /// Whether it may be kept: everything was known.
+    pub fn is_final(&self) -> bool {
+        self.missing.is_empty() && !self.is_late && !self.has_failures
+    }
+
+    /// The worst verdict. With `strict`, a gap is no pass.
+    pub fn verdict(&self, strict: bool) -> Verdict {
+        let verdicts = self.containers.iter().map(|it| it.verdict(strict));
+        verdicts.max().unwrap_or(Verdict::Pass)
+    }
+
+    /// Whether this is the first time that it is asked.
+    pub fn remember_once(&self) -> bool {
+        !self.is_remembered.swap(true, Ordering::Relaxed)
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        let all = self.containers.iter();
+        all.map(ContainerVerdict::bytes).sum::<u64>() + 200
+    }
+}
+
+impl ContainerVerdict {
+    /// What a report says.
+    pub fn of(report: &ContainerReport) -> Self {
+        let fault = |it: &imgcheck_model::finding::Finding| Fault {
+            rule: it.rule.clone(),
+            severity: it.severity,
+            message: it.message.clone(),
+        };
+        let runs = report.classes.iter();
+        let runs = runs.filter(|it| it.verdict == Verdict::Pass).count();
+        let gaps = report.judged.iter().flat_map(|it| &it.gaps);
+        ContainerVerdict {
+            name: match report.group.as_str() {
+                "" => report.name.clone(),
+                group => format!("{group}/{}", report.name),
+            },
+            image: report.image.clone(),
+            verdict: match &report.judged {
+                Some(image) => image.verdict,
+                None => Verdict::Incomplete,
+            },
+            findings: report.findings().iter().map(fault).collect(),
+            gaps: gaps.map(|gap| gap.message.clone()).collect(),
+            problem: report.problem.clone(),
+            classes: report.knows_nodes.then_some((runs, report.classes.len())),
+        }
+    }
+
+    /// The verdict. With `strict`, a gap is no pass.
+    pub fn verdict(&self, strict: bool) -> Verdict {
+        match self.verdict {
+            Verdict::Pass if strict && !self.gaps.is_empty() => Verdict::Incomplete,
+            other => other,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let texts = [&self.name, &self.image].into_iter().chain(&self.gaps);
+        let texts = texts.chain(&self.problem).map(String::len).sum::<usize>();
+        let findings = self
+            .findings
+            .iter()
+            .map(|it| it.message.len() + it.rule.len() + 60);
+        (texts + findings.sum::<usize>() + 300) as u64
+    }
+}

@@ -1,0 +1,414 @@
+//! Follows what is executed, from the command of a container to the programs that run.
+
+mod by_loader;
+mod end;
+mod host;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::failure::StartFailure;
+use super::interpreter_line::interpreter;
+use super::knowledge::Knowledge;
+use super::locate::{Files, Located, locate};
+use super::outputs::output;
+use super::overlay::Overlay;
+use super::process::Process;
+use super::program::Program;
+use super::shell::{self, Host, Outcome, ShellStart};
+use super::step::Step;
+use super::user::User;
+use super::value::{Cause, Status, Value};
+use super::wrapper::{self, WrapperContext};
+use super::written::Written;
+use imgcheck_base::gap::Gap;
+use imgcheck_base::lexical::name_of;
+use imgcheck_image::{Node, RootFilesystem};
+
+/// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
+const MAX_STEPS: usize = 50_000;
+/// Programs that start each other, and scripts in scripts. Linux follows five `#!` lines; wrappers add a few.
+const MAX_NESTING: usize = 12;
+/// The longest script, in bytes. Longer ones carry archives.
+const MAX_SCRIPT: usize = 256 << 10;
+/// The most gaps that are worth listing.
+const MAX_GAPS: usize = 32;
+
+/// What is found on the way.
+pub(crate) struct Chain<'r, 'k> {
+    pub root: &'r RootFilesystem<'r>,
+    pub knowledge: &'k Knowledge,
+    pub overlay: &'k Overlay,
+    pub user: User,
+    /// The user of the first process.
+    pub first_user: Rc<str>,
+    pub gaps: Vec<Gap>,
+    /// Files whose text is needed and was not read.
+    pub missing_texts: BTreeSet<String>,
+    pub started: Vec<Program>,
+    pub written: Written,
+    pub refreshes_cache: Option<Gap>,
+    /// Why the container's first process does not start.
+    pub failure: Option<StartFailure>,
+    steps: usize,
+    nesting: usize,
+    /// Whether the process at hand is the container's first one.
+    is_main: bool,
+}
+
+/// What becomes of a process.
+enum Next {
+    /// It executes the next program.
+    Program(Process),
+    Ended(Outcome),
+}
+
+impl Outcome {
+    pub fn unknown() -> Self {
+        Outcome {
+            status: Status::Unknown,
+            output: None,
+            is_number: false,
+            last: None,
+        }
+    }
+
+    pub fn known(status: Status, output: String) -> Self {
+        Outcome {
+            status,
+            output: Some(output),
+            is_number: false,
+            last: None,
+        }
+    }
+}
+
+impl<'r, 'k> Chain<'r, 'k> {
+    pub fn new(
+        root: &'r RootFilesystem<'r>,
+        knowledge: &'k Knowledge,
+        overlay: &'k Overlay,
+        user: User,
+    ) -> Self {
+        Chain {
+            root,
+            knowledge,
+            overlay,
+            first_user: user.written.clone(),
+            user,
+            gaps: Vec::new(),
+            missing_texts: BTreeSet::new(),
+            started: Vec::new(),
+            written: Written::default(),
+            refreshes_cache: None,
+            failure: None,
+            steps: MAX_STEPS,
+            nesting: 0,
+            is_main: true,
+        }
+    }
+
+    pub fn is_unknown(&self, path: &str) -> bool {
+        self.knowledge.is_of_host(path) || self.overlay.hides(path) || self.written.touches(path)
+    }
+
+    /// Asks about the files as the process at hand sees them.
+    fn of_files<T>(&self, ask: impl FnOnce(&Files<'r, '_>) -> T) -> T {
+        ask(&Files {
+            root: self.root,
+            user: &self.user,
+            written: &self.written,
+            is_unknown: &|path| self.is_unknown(path),
+        })
+    }
+
+    /// Follows one process until it ends.
+    fn follow(&mut self, mut process: Process, cause: &Rc<Cause>) -> Outcome {
+        for _ in 0..MAX_NESTING {
+            match self.execute(process, cause) {
+                Next::Program(next) => process = next,
+                Next::Ended(outcome) => return outcome,
+            }
+        }
+        self.note(
+            cause,
+            "starts programs that start programs, too many of them",
+        );
+        Outcome::unknown()
+    }
+
+    /// Executes the program that the first argument names.
+    fn execute(&mut self, mut process: Process, cause: &Rc<Cause>) -> Next {
+        if let Some(loader) = process.loader.take() {
+            return self.execute_by_loader(process, &loader, cause);
+        }
+        let name = match process.arguments.first() {
+            Some(Value::Known(name)) => name.to_string(),
+            Some(unknown) => {
+                let unknown = unknown.cause().unwrap_or(cause).clone();
+                self.gap(&unknown);
+                return Next::Ended(Outcome::unknown());
+            }
+            None => {
+                self.started.push(Program {
+                    path: String::new(),
+                    executable: String::new(),
+                    process,
+                    is_main: false,
+                    is_harmless: true,
+                    failure: None,
+                    cause: cause.clone(),
+                });
+                return Next::Ended(Outcome::unknown());
+            }
+        };
+        let own = name_of(&name);
+        if process.user != self.user.written {
+            self.user = User::of(self.root, &process.user);
+        }
+        match self.of_files(|files| locate(files, &process)) {
+            Located::Unknown(path) => {
+                let row = self.knowledge.harmless(own);
+                let row = row.filter(|_| self.knowledge.is_of_host(&path));
+                if !row.is_some_and(|row| self.stays_harmless(row, &process, cause)) {
+                    self.note(
+                        cause,
+                        &format!("starts {path}, which is not decided by the image"),
+                    );
+                }
+                Next::Ended(Outcome::unknown())
+            }
+            Located::Missing => {
+                if let Some(failure) = self.is_not_allowed(&process, cause) {
+                    self.failure = Some(failure);
+                } else if self.is_main {
+                    self.note(
+                        cause,
+                        &format!("starts `{name}`, which is not in the image"),
+                    );
+                }
+                if let Some(bash) = self.knowledge.shell(own)
+                    && let Ok(start) = ShellStart::new(&process, bash, !bash)
+                    && self.is_main
+                    && !start.reads_input()
+                {
+                    return Next::Ended(self.run_shell(start, process, &name, cause));
+                }
+                Next::Ended(Outcome::known(Status::Failure(Some(127)), String::new()))
+            }
+            Located::File(path, node) => {
+                let is_installer =
+                    |it: &Knowledge| it.is_installer(name_of(&path), &process.arguments);
+                if is_installer(self.knowledge) {
+                    self.note(cause, &format!("starts {path}, which installs packages"));
+                }
+                self.execute_file(process, cause, &path, node)
+            }
+        }
+    }
+
+    fn execute_file(
+        &mut self,
+        mut process: Process,
+        cause: &Rc<Cause>,
+        path: &str,
+        node: Node<'r>,
+    ) -> Next {
+        let executable = node.path();
+        if is_text_unknown(node) {
+            self.missing_texts.insert(executable.clone());
+            self.note(cause, &format!("starts {path}, whose content was not read"));
+            return Next::Ended(Outcome::unknown());
+        }
+        if let Some(text) = node.text() {
+            let Some((interpreter, argument)) = interpreter(text) else {
+                self.note(cause, &format!("starts {path}, which has no valid #! line"));
+                return Next::Ended(Outcome::unknown());
+            };
+            let is_python = name_of(interpreter).starts_with("python");
+            match self.knowledge.is_console_script(name_of(path), text) {
+                Some(true) if is_python => {
+                    return self.execute_program(process, cause, path, &executable, name_of(path));
+                }
+                Some(_) => self.note(
+                    cause,
+                    &format!("starts {path}, which is not the known script of this name"),
+                ),
+                None => {}
+            }
+            process.chain.push(Rc::new(Step::of(path, cause)));
+            let words = [Some(interpreter), argument, Some(path)];
+            let words = words.into_iter().flatten().map(Value::from);
+            process.arguments.splice(..1, words);
+            return Next::Program(process);
+        }
+        self.execute_native(process, cause, path, node)
+    }
+
+    /// Executes a file that is not a script.
+    fn execute_native(
+        &mut self,
+        mut process: Process,
+        cause: &Rc<Cause>,
+        path: &str,
+        node: Node<'r>,
+    ) -> Next {
+        let executable = node.path();
+        if let Some(failure) = StartFailure::of_variables(node, path, &process) {
+            return self.prints(process, cause, path, node, failure);
+        }
+        let name = process.arguments[0]
+            .known()
+            .map(name_of)
+            .unwrap_or_default();
+        let resolved = name_of(&executable);
+        let mut name = match self.knowledge.is_multi_call(resolved) || self.is_alias(name, resolved)
+        {
+            true => name.to_owned(),
+            false => resolved.to_owned(),
+        };
+        if self.knowledge.is_multi_call(&name) && process.arguments.len() > 1 {
+            process.arguments.remove(0);
+            name = process.arguments[0].known().unwrap_or_default().to_owned();
+        }
+        if let Some(row) = self.knowledge.loader(resolved) {
+            return self.execute_loader(row, process, cause, path, node);
+        }
+        self.execute_program(process, cause, path, &executable, &name)
+    }
+
+    /// Whether a program of one name is usually a link to one of another name that does the same: `sh` to `dash`.
+    fn is_alias(&self, name: &str, resolved: &str) -> bool {
+        let is_shell = |it: &str| self.knowledge.shell(it).is_some();
+        name == resolved || (is_shell(name) && is_shell(resolved))
+    }
+
+    fn execute_program(
+        &mut self,
+        mut process: Process,
+        cause: &Rc<Cause>,
+        path: &str,
+        executable: &str,
+        name: &str,
+    ) -> Next {
+        let program = |process: Process, is_harmless, is_main| Program {
+            path: path.to_owned(),
+            executable: executable.to_owned(),
+            process,
+            is_main,
+            is_harmless,
+            failure: None,
+            cause: cause.clone(),
+        };
+        if self.knowledge.is_restricted(name) {
+            self.note(cause, &format!("starts {path}, a restricted shell"));
+            self.started.push(program(process, false, self.is_main));
+            return Next::Ended(Outcome::unknown());
+        }
+        if self.knowledge.shell(name).is_some() {
+            // What `sh` leads to decides which shell it is.
+            let bash = self.knowledge.shell(name_of(executable)).unwrap_or(false);
+            let posix = !bash || name == "sh";
+            match ShellStart::new(&process, bash, posix) {
+                Ok(start) if start.reads_input() => {}
+                Ok(start) => return Next::Ended(self.run_shell(start, process, path, cause)),
+                Err(problem) => {
+                    self.note(cause, &format!("starts a shell with {problem}"));
+                    return Next::Ended(Outcome::unknown());
+                }
+            }
+        }
+        if let Some(outcome) = self.ask_conda(&process, cause, path, executable, name) {
+            return Next::Ended(outcome);
+        }
+        let first = process.arguments.get(1).and_then(Value::known);
+        if let Some(wrapper) = self.knowledge.wrapper(name, first) {
+            let before = process.clone();
+            let notes = RefCell::default();
+            let context = WrapperContext {
+                root: self.root,
+                knowledge: self.knowledge,
+                cause,
+                notes: &notes,
+                executable,
+                is_unknown: &|path| self.is_unknown(path),
+            };
+            let applied = wrapper::apply(wrapper, &mut process, &context);
+            for note in notes.take() {
+                self.note(cause, &note);
+            }
+            match applied {
+                Ok(true) => {
+                    process.chain.push(Rc::new(Step::of(path, cause)));
+                    return Next::Program(process);
+                }
+                Ok(false) => {
+                    self.started.push(program(before, true, self.is_main));
+                    return Next::Ended(Outcome::unknown());
+                }
+                Err(problem) => {
+                    self.note(
+                        cause,
+                        &format!("starts another program through {path}: {problem}"),
+                    );
+                    self.started.push(program(before, false, self.is_main));
+                    return Next::Ended(Outcome::unknown());
+                }
+            }
+        }
+        let harmless = self.knowledge.harmless(name);
+        let is_harmless = harmless.is_some_and(|row| self.stays_harmless(row, &process, cause));
+        let outcome = match is_harmless {
+            true => {
+                let output = self.of_files(|files| output(name, &process, files));
+                let (status, output) = match output {
+                    Some((status, text)) => (status, Some(text)),
+                    None => (Status::Unknown, None),
+                };
+                Outcome {
+                    is_number: self.knowledge.writes_number(name, &process.arguments),
+                    status,
+                    output,
+                    last: None,
+                }
+            }
+            false => Outcome::unknown(),
+        };
+        self.started
+            .push(program(process, is_harmless, self.is_main));
+        Next::Ended(outcome)
+    }
+
+    fn run_shell(
+        &mut self,
+        start: ShellStart,
+        mut process: Process,
+        path: &str,
+        cause: &Rc<Cause>,
+    ) -> Outcome {
+        let is_main = self.is_main;
+        process.chain.push(Rc::new(Step::of(path, cause)));
+        shell::run(self, start, process, is_main, cause)
+    }
+
+    pub fn note(&mut self, cause: &Cause, problem: &str) {
+        let start = match cause.line {
+            0 => "the command of the container".to_owned(),
+            line => format!("line {line}, {},", cause.what),
+        };
+        self.push_gap(format!("{start} {problem}"), cause);
+    }
+
+    fn push_gap(&mut self, message: String, cause: &Cause) {
+        let gap = cause.gap(message);
+        if self.gaps.len() < MAX_GAPS && !self.gaps.contains(&gap) {
+            self.gaps.push(gap);
+        }
+    }
+}
+
+/// Whether a file may be a script whose text was not captured.
+fn is_text_unknown(node: Node) -> bool {
+    matches!(node.content(), Some(imgcheck_image::Content::Unread)) && node.size() > 0
+}

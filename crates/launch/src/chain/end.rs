@@ -1,0 +1,71 @@
+//! What is said of a container that starts nothing, or of which it is unknown what it starts in the end.
+
+use super::Chain;
+use crate::failure::StartFailure;
+use crate::process::Process;
+use crate::program::Program;
+use crate::shell::Outcome;
+use crate::value::Cause;
+use imgcheck_base::lexical::name_of;
+
+impl Chain<'_, '_> {
+    /// Notes that the command fails before it starts a program, or that the program is given another one and may start it.
+    pub fn check_end(&mut self, outcome: &Outcome, program: Option<&Program>) {
+        if !self.gaps.is_empty() || self.failure.is_some() {
+            return;
+        }
+        let program = program.filter(|it| !it.is_harmless);
+        if let (Some(false), Some(last), None) =
+            (outcome.status.is_success(), &outcome.last, program)
+        {
+            let cause = last.clone();
+            self.note(
+                &cause,
+                "fails, which ends the script before it starts a program",
+            );
+        }
+        if let Some(program) = program.filter(|it| self.is_given_python(it)) {
+            let cause = program.cause.clone();
+            let path = &program.path;
+            self.note(
+                &cause,
+                &format!("starts {path}, which is given Python and may start it in its own way"),
+            );
+        }
+    }
+
+    /// Whether a program that is not Python has one in its arguments.
+    fn is_given_python(&self, program: &Program) -> bool {
+        let name = name_of(&program.executable);
+        let is_known = name.contains("python")
+            || name.contains("pypy")
+            || self.knowledge.shell(name).is_some();
+        let is_script = self
+            .root
+            .resolve(&program.executable)
+            .is_ok_and(|it| it.elf().is_none());
+        let mut arguments = program.process.arguments.iter().skip(1);
+        !is_known && !is_script && arguments.any(|it| it.known().is_some_and(names_python))
+    }
+
+    /// Why the container's first program cannot be executed, if the image has it and the user may not.
+    pub(super) fn is_not_allowed(&self, process: &Process, cause: &Cause) -> Option<StartFailure> {
+        let path = process.arguments.first()?.known()?;
+        if cause.line != 0 || !self.is_main || !path.starts_with('/') || self.is_unknown(path) {
+            return None;
+        }
+        let node = self.root.resolve(path).ok()?;
+        let is_file = node.content().is_some() && process.chain.is_empty();
+        is_file.then(|| StartFailure::of_permissions(node, path, &self.user.written))
+    }
+}
+
+/// Whether a word of a text is the name or path of a Python: `exec("python3", …)`.
+fn names_python(text: &str) -> bool {
+    let ends = |c: char| c.is_whitespace() || "\"'`()[]{},;|&=".contains(c);
+    let mut words = text.split(ends).map(name_of);
+    words.any(|word| {
+        let version = word.strip_prefix("python").or(word.strip_prefix("pypy"));
+        version.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit() || it == b'.'))
+    })
+}

@@ -1,0 +1,88 @@
+//! What the caller of an image replaces, such as a Pod.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use imgcheck_base::lexical::is_below;
+
+/// The user that a manifest names; root, who may read everything, where that is a variable such as `$(id -u)`.
+pub fn known_user(text: String) -> String {
+    match text.contains('$') {
+        true => String::new(),
+        false => text,
+    }
+}
+
+/// What replaces parts of the image configuration when a container starts. The default replaces nothing.
+///
+/// ```
+/// let mut overlay = imgcheck_launch::Overlay::default();
+/// overlay.args = Some(vec!["serve.py".to_owned()]);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overlay {
+    /// Replaces ENTRYPOINT, and CMD with it (`command` of a Kubernetes container, `docker run --entrypoint`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Replaces CMD (`args` of a Kubernetes container).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// Variables that are set. The values are final: `$(NAME)` of a Pod is expanded before.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Variables of the image that are removed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub unset: BTreeSet<String>,
+    /// Replaces the working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<String>,
+    /// Replaces USER (`runAsUser` of a Pod, `docker run --user`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Paths over which volumes are mounted: what is below them is unknown.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub volumes: BTreeSet<String>,
+}
+
+impl Overlay {
+    /// The command line, where the image has this ENTRYPOINT and CMD. The table of Kubernetes, "Define a Command and Arguments
+    /// for a Container", says which combinations count.
+    pub(crate) fn arguments(
+        &self,
+        entrypoint: Option<&[String]>,
+        command: Option<&[String]>,
+    ) -> Vec<String> {
+        let (entrypoint, default_args) = match &self.command {
+            Some(command) => (Some(command.as_slice()), None),
+            None => (entrypoint, command),
+        };
+        let args = self.args.as_deref().or(default_args);
+        [entrypoint, args]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    /// Whether a path is below a volume.
+    pub(crate) fn hides(&self, path: &str) -> bool {
+        let mut volumes = self.volumes.iter();
+        volumes.any(|volume| is_below(path, volume))
+    }
+
+    /// The environment, where the image has this one.
+    pub(crate) fn environment(
+        &self,
+        mut image: BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        image.retain(|name, _| !self.unset.contains(name));
+        image.extend(self.env.clone());
+        image
+    }
+}

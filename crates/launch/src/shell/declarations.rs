@@ -1,0 +1,355 @@
+//! `export`, `local`, `unset`, `set`, `shift`, `cd`.
+
+use super::builtins::texts;
+use super::host::Presence;
+use super::interpreter::{Flow, Shell};
+use super::state::{Attribute, Contents, Variable, option_name};
+use super::words::is_name;
+use crate::value::{Status, Value};
+use imgcheck_base::lexical;
+
+impl Shell<'_, '_> {
+    pub(super) fn declare(&mut self, command: &str, arguments: &[Value]) -> Flow {
+        if let [Value::Known(option), Value::Known(name)] = arguments
+            && matches!(&**option, "-f" | "-F")
+            && matches!(command, "declare" | "typeset")
+        {
+            let is_function = self.state.functions.contains_key(&**name);
+            self.write_unknown();
+            return self.ends(Status::of(is_function));
+        }
+        let mut exports = command == "export";
+        let mut is_global = matches!(command, "export" | "readonly");
+        let mut removes = false;
+        let mut is_plain = true;
+        let mut marked = Vec::new();
+        let mut attribute = match command {
+            "readonly" => Attribute::Constant,
+            _ => Attribute::None,
+        };
+        for argument in arguments {
+            let Some(text) = argument.known().map(str::to_owned) else {
+                self.declare_unknown(argument, exports, !is_global);
+                continue;
+            };
+            if let Some(options) = text.strip_prefix('-') {
+                let known = match command {
+                    "export" => "np",
+                    _ => "xgrilupaA",
+                };
+                if options.is_empty() || !options.chars().all(|c| known.contains(c)) {
+                    self.gap(format!("the option `{text}` of `{command}`"));
+                    return self.ends(Status::Unknown);
+                }
+                exports |= options.contains('x');
+                is_global |= options.contains('g');
+                removes |= options.contains('n');
+                is_plain &= !options.contains(['i', 'A', 'l', 'u']);
+                if options.contains('r') {
+                    attribute = Attribute::Constant;
+                } else if options.contains(['i', 'l', 'u']) {
+                    attribute = Attribute::Converted;
+                }
+                continue;
+            }
+            if text.starts_with('+') {
+                self.gap(format!("the option `{text}` of `{command}`"));
+                return self.ends(Status::Unknown);
+            }
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (text.as_str(), None),
+            };
+            let append = name.ends_with('+');
+            let name = name.trim_end_matches('+');
+            if !is_name(name) {
+                let cause = self.command_cause();
+                self.host.gap(&cause);
+                continue;
+            }
+            if !is_global {
+                self.hide(name, value.is_none());
+            }
+            if let Some(value) = value {
+                if attribute == Attribute::Converted {
+                    self.arithmetic(value);
+                }
+                let contents = match is_plain {
+                    true => Contents::Text(value.into()),
+                    false => Contents::Text(Value::Unknown(self.command_cause())),
+                };
+                self.assign(name, contents, append);
+            }
+            if exports || removes {
+                self.export(name, !removes);
+            }
+            if attribute != Attribute::None {
+                marked.push(name.to_owned());
+            }
+        }
+        for name in marked {
+            self.mark(&name, attribute);
+        }
+        if arguments.is_empty() {
+            self.write_unknown();
+        }
+        self.ends(Status::Success)
+    }
+
+    /// An argument such as `NAME=$(date)`: the name is in the text of the command, if anywhere.
+    fn declare_unknown(&mut self, argument: &Value, exports: bool, is_local: bool) {
+        let text = self.text.clone();
+        let names: Vec<&str> = text
+            .split(|c: char| c.is_whitespace() || c == '"')
+            .filter_map(|word| word.split_once('='))
+            .map(|(name, _)| name.trim_end_matches('+'))
+            .filter(|name| is_name(name))
+            .collect();
+        let Some(cause) = argument.cause().cloned() else {
+            return;
+        };
+        if names.is_empty() || text.ends_with('\\') {
+            self.host.gap(&cause);
+        }
+        for name in names {
+            // Another argument of the command may have set it.
+            if is_local {
+                self.hide(name, false);
+            }
+            self.assign(name, Contents::Text(Value::Unknown(cause.clone())), false);
+            if exports {
+                self.export(name, true);
+            }
+        }
+    }
+
+    fn mark(&mut self, name: &str, attribute: Attribute) {
+        let is_exported = |it: &Variable| it.exported;
+        let exported = self.state.variables.get(name).is_some_and(is_exported);
+        self.export(name, exported);
+        if let Some(variable) = self.state.variables.get_mut(name) {
+            variable.attribute = attribute;
+        }
+    }
+
+    /// Makes a variable local to the function that runs.
+    fn hide(&mut self, name: &str, unsets: bool) {
+        let before = self.state.variables.get(name).cloned();
+        let is_constant = |it: &Variable| it.attribute == Attribute::Constant;
+        if before.as_ref().is_some_and(is_constant) {
+            self.gap(format!("a local {name}, which is read-only"));
+        }
+        let Some(hidden) = self.hidden.last_mut() else {
+            return;
+        };
+        if !hidden.iter().any(|(known, _)| **known == *name) {
+            hidden.push((name.into(), before.clone()));
+        }
+        // bash unsets a local variable, dash lets it keep its value.
+        if unsets && self.bash {
+            let was_exported = before.is_some_and(|it| it.exported);
+            self.state.variables.remove(name);
+            self.export(name, was_exported);
+        }
+    }
+
+    pub(super) fn unset(&mut self, arguments: &[Value]) -> Flow {
+        let mut functions = false;
+        for argument in arguments {
+            match argument.known() {
+                Some("-f") => functions = true,
+                Some("-v") => {}
+                Some(option) if option.starts_with('-') => {
+                    self.gap(format!("the option `{option}` of `unset`"));
+                }
+                Some(name) if functions => {
+                    self.state.functions.remove(name);
+                }
+                Some(name) if is_name(name) => {
+                    let removed = self.state.variables.remove(name);
+                    if removed
+                        .as_ref()
+                        .is_some_and(|it| it.attribute == Attribute::Constant)
+                    {
+                        self.gap(format!("`unset` of {name}, which is read-only"));
+                    }
+                    if removed.is_none() && self.bash {
+                        self.state.functions.remove(name);
+                    }
+                }
+                Some(name) => {
+                    let subscript = name.split_once('[').map(|(_, it)| it.to_owned());
+                    let name = name.split('[').next().unwrap_or_default().to_owned();
+                    self.arithmetic(&subscript.unwrap_or_default());
+                    let items = vec![Value::Many(self.command_cause())];
+                    self.assign(&name, Contents::Array(items), false);
+                }
+                None => {
+                    let cause = self.command_cause();
+                    self.host.gap(&cause);
+                }
+            }
+        }
+        self.ends(Status::Success)
+    }
+
+    pub(super) fn set(&mut self, arguments: &[Value]) -> Flow {
+        if arguments.is_empty() {
+            self.write_unknown();
+        }
+        let mut rest = arguments;
+        while let Some((first, behind)) = rest.split_first() {
+            let Some(text) = first.known() else {
+                // It may be an option.
+                let cause = self.command_cause();
+                self.host.gap(&cause);
+                break;
+            };
+            let on = text.starts_with('-');
+            if text == "--" || text == "-" {
+                if text == "--" || !behind.is_empty() {
+                    self.state.positional = behind.to_vec();
+                }
+                break;
+            }
+            if !on && !text.starts_with('+') {
+                self.state.positional = rest.to_vec();
+                break;
+            }
+            rest = behind;
+            for letter in text.chars().skip(1) {
+                self.set_option(&option_name(letter, &mut rest), on);
+            }
+        }
+        self.ends(Status::Success)
+    }
+
+    fn set_option(&mut self, name: &str, on: bool) {
+        match name {
+            known if self.state.options.set(known, on) => {}
+            "v" | "verbose" | "m" | "monitor" | "b" | "notify" | "h" | "hashall" | "B"
+            | "braceexpand" | "E" | "errtrace" | "T" | "functrace" | "C" | "noclobber"
+            | "pipefail" | "H" | "histexpand" | "history" | "ignoreeof" | "emacs" | "vi" => {}
+            _ => self.gap(format!("the option `{name}` of `set`")),
+        }
+    }
+
+    pub(super) fn shift(&mut self, arguments: &[Value]) -> Flow {
+        let count = match arguments.first() {
+            None => Some(1),
+            Some(value) => value.known().and_then(|it| it.parse::<usize>().ok()),
+        };
+        let uncertain = self
+            .state
+            .positional
+            .iter()
+            .position(|it| matches!(it, Value::Many(_)));
+        match (count, uncertain) {
+            (Some(count), None) if count <= self.state.positional.len() => {
+                self.state.positional.drain(..count);
+                self.ends(Status::Success)
+            }
+            (Some(count), Some(at)) if count <= at => {
+                self.state.positional.drain(..count);
+                self.ends(Status::Success)
+            }
+            // dash exits, bash goes on.
+            (Some(_), None) => match self.posix {
+                true => {
+                    self.state.status = Status::Failure(Some(2));
+                    Flow::Exit
+                }
+                false => self.ends(Status::Failure(Some(1))),
+            },
+            _ => {
+                let cause = self.command_cause();
+                self.state.positional = vec![Value::Many(cause)];
+                self.ends(Status::Unknown)
+            }
+        }
+    }
+
+    pub(super) fn pwd(&mut self, arguments: &[Value]) -> Flow {
+        let is_physical = arguments.iter().any(|it| it.known() == Some("-P"));
+        let path = self.state.directory.known().map(str::to_owned);
+        let path = match (path, is_physical) {
+            (Some(path), true) => self.host.root().resolve(&path).ok().map(|it| it.path()),
+            (path, _) => path,
+        };
+        match path {
+            Some(path) => self.write(&(path + "\n")),
+            None => self.write_unknown(),
+        }
+        self.ends(Status::Success)
+    }
+
+    pub(super) fn cd(&mut self, arguments: &[Value]) -> Flow {
+        let cause = self.command_cause();
+        let mut operands = arguments.iter();
+        let mut operand = operands.next();
+        let mut is_physical = false;
+        while let Some(option) = operand.and_then(Value::known) {
+            match option {
+                "-P" => is_physical = true,
+                "-L" | "--" => {}
+                _ => break,
+            }
+            operand = operands.next();
+        }
+        let target = match operand.map(Value::known) {
+            None => self.variable_value("HOME").ok().flatten(),
+            Some(Some("-")) => {
+                self.write_unknown();
+                self.variable_value("OLDPWD").ok().flatten()
+            }
+            Some(Some(path)) => Some(path.into()),
+            Some(None) => operand.cloned(),
+        };
+        let target = target.as_ref().and_then(Value::known);
+        let has_search = self.state.variables.contains_key("CDPATH");
+        let path = target
+            .filter(|_| !has_search)
+            .and_then(|it| self.absolute(it));
+        let Some(path) = path.map(|it| format!("/{}", lexical::normalized(&it))) else {
+            self.enter(Value::Unknown(cause));
+            return self.ends(Status::Unknown);
+        };
+        match self.host.file(&path) {
+            Presence::Exists(node) if node.is_directory() => {
+                let path = if is_physical { node.path() } else { path };
+                self.enter(path.into());
+                self.ends(Status::Success)
+            }
+            Presence::Exists(_) | Presence::Missing => self.ends(Status::Failure(None)),
+            Presence::Unknown => {
+                let before = self.state.directory.clone();
+                self.enter(before.or(&path.into(), &cause));
+                self.ends(Status::Unknown)
+            }
+        }
+    }
+
+    fn enter(&mut self, directory: Value) {
+        let before = std::mem::replace(&mut self.state.directory, directory.clone());
+        self.assign("OLDPWD", Contents::Text(before), false);
+        self.assign("PWD", Contents::Text(directory), false);
+    }
+
+    pub(super) fn leave_loop(&mut self, name: &str, arguments: &[Value]) -> Flow {
+        let count = match texts(arguments).as_deref() {
+            Some([]) => Some(1),
+            Some([count]) => count.parse().ok(),
+            _ => None,
+        };
+        self.state.status = Status::Success;
+        match (count.map(|it| it.min(self.loops)), name) {
+            (Some(0), _) if count != Some(0) => Flow::Next,
+            (Some(count @ 1..), "break") => Flow::Break(count),
+            (Some(count @ 1..), _) => Flow::Continue(count),
+            _ => {
+                self.gap(format!("`{name}`"));
+                Flow::Exit
+            }
+        }
+    }
+}

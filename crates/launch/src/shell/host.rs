@@ -1,0 +1,68 @@
+//! What a shell needs of the image around it.
+
+use std::rc::Rc;
+
+use crate::process::Process;
+use crate::user::User;
+use crate::value::{Cause, Status, Value};
+use imgcheck_image::{Node, RootFilesystem};
+
+/// What a program leaves behind.
+#[derive(Debug)]
+pub struct Outcome {
+    pub status: Status,
+    /// What it writes to its standard output; `None` if that is unknown.
+    pub output: Option<String>,
+    /// Whether that is one whole number, where it is unknown.
+    pub is_number: bool,
+    /// The last command of a script.
+    pub last: Option<Rc<Cause>>,
+}
+
+/// A file as a script sees it.
+#[derive(Debug, Clone, Copy)]
+pub enum Presence<'r> {
+    Exists(Node<'r>),
+    Missing,
+    /// The host provides it, or the script may have changed it.
+    Unknown,
+}
+
+/// The image and the bounds of the model.
+pub trait Host<'r> {
+    /// The root filesystem.
+    fn root(&self) -> &'r RootFilesystem<'r>;
+
+    /// Takes steps from the budget. False if it is exhausted, which is a gap.
+    fn spend(&mut self, steps: usize, cause: &dyn Fn(String) -> Rc<Cause>) -> bool;
+
+    /// Notes that something is not understood.
+    fn gap(&mut self, cause: &Cause);
+
+    /// A file by its absolute path.
+    fn file(&self, path: &str) -> Presence<'r>;
+
+    /// Whether the host provides a file, such as those of the driver.
+    fn is_of_host(&self, path: &str) -> bool;
+
+    /// The text of a script; the error says why there is none.
+    fn text(&mut self, path: &str) -> Result<(&'r str, Option<usize>), String>;
+
+    /// Notes that a script writes a file, by its absolute path.
+    fn write(&mut self, path: &Value, cause: &Rc<Cause>);
+
+    /// Runs a program. `replaces`: instead of the shell, by `exec`.
+    fn run(&mut self, process: Process, replaces: bool, cause: &Rc<Cause>) -> Outcome;
+
+    /// Whether a script changed the permissions of a file.
+    fn changes_mode(&self, path: &str) -> bool;
+
+    /// Whether a limit, by the letter of `ulimit`, may change what a program does. The value is `None` if it is unknown.
+    fn limits(&self, letter: char, value: Option<u64>) -> bool;
+
+    /// The user that the shell runs as.
+    fn user(&self) -> &User;
+
+    /// Whether a variable changes how shells read scripts.
+    fn is_special(&self, variable: &str) -> bool;
+}

@@ -1,0 +1,410 @@
+//! Streamed layers: one thread reads and hashes the blob, one decompresses it, one walks the archive, hashes it and reads its ELF
+//! files. A plain archive needs neither the second thread nor the second hash.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead};
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+
+use super::budget::Budget;
+use super::bytes::Bytes;
+use super::content::{ELF_MAGIC, elf};
+use super::context::{ReadContext, ReadLayer, ReadMethod};
+use super::walk::{entries, is_elf};
+use imgcheck_archive::archive::compression::{Compression, sniff};
+use imgcheck_archive::archive::pipe::{Reader, Writer, fill, pipe};
+use imgcheck_archive::archive::{ArchiveError, Member, Walk};
+use imgcheck_base::digest::Hasher;
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::limits::{Limit, LimitExceeded};
+use imgcheck_base::parallel::join;
+use imgcheck_elf::retain::DEFAULT_LIMIT;
+use imgcheck_elf::{ElfError, Retainer};
+use imgcheck_image::{Content, Entry, LayerFacts};
+
+/// Bytes of one buffer between two threads.
+const BUFFER: usize = 512 << 10;
+/// Buffers of the blob, and of the decompressed archive: more, so that decompression continues while a large ELF file is read.
+const BLOB_BUFFERS: usize = 4;
+const ARCHIVE_BUFFERS: usize = 12;
+
+/// Most passes over a blob. Another pass reads bytes of ELF files that turned out to be needed after they had been dropped.
+const PASSES: usize = 8;
+
+/// The byte ranges that were missing of ELF files in the last pass, by the index of the entry.
+type Misses = BTreeMap<usize, Vec<Range<u64>>>;
+
+/// A layer that is read as a stream.
+pub(crate) struct Stream<'a> {
+    pub context: &'a ReadContext<'a>,
+    pub name: &'a str,
+    pub bytes: &'a dyn Bytes,
+    /// Length of the blob in bytes.
+    pub size: u64,
+    pub expected: Expected<'a>,
+}
+
+/// The digests that a layer must have, where they are known in advance.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Expected<'a> {
+    pub digest: Option<&'a str>,
+    pub diff_id: Option<&'a str>,
+}
+
+/// A layer that was streamed, with the digests of its bytes.
+#[derive(Debug, Clone)]
+pub struct StreamedLayer {
+    /// The layer.
+    pub layer: ReadLayer,
+    /// Digest of the blob.
+    pub digest: String,
+    /// Digest of the uncompressed layer.
+    pub diff_id: String,
+}
+
+/// The result of one pass over a blob.
+struct Pass {
+    entries: Vec<Entry>,
+    digest: String,
+    diff_id: String,
+}
+
+impl Stream<'_> {
+    /// Reads the layer and verifies its digest and diff id.
+    pub fn scan(&self) -> Result<StreamedLayer> {
+        let mut misses = Misses::new();
+        let budget = &Budget::default();
+        let progress = |bytes| self.context.progress.advance(bytes);
+        let mut pass = self.pass(&progress, |walk| {
+            let sniff = |walk: &mut _, member: Member, entry| {
+                self.sniff(walk, &member, entry, Vec::new(), budget, &mut misses)
+            };
+            entries(self.context, self.name, walk, budget, sniff)
+        })?;
+        for _ in 1..PASSES {
+            if misses.is_empty() {
+                break;
+            }
+            misses = self.pass_again(&mut pass.entries, misses, budget)?;
+        }
+        match misses.keys().next() {
+            None => Ok(StreamedLayer {
+                layer: ReadLayer {
+                    facts: Arc::new(LayerFacts {
+                        entries: pass.entries,
+                    }),
+                    method: ReadMethod::Stream,
+                },
+                digest: pass.digest,
+                diff_id: pass.diff_id,
+            }),
+            Some(&entry) => Err(Error::layer(
+                self.name,
+                format!(
+                    "{}: this ELF file could not be read in {PASSES} passes",
+                    pass.entries[entry].path
+                ),
+            )),
+        }
+    }
+
+    /// Reads the ELF files again of which bytes were missing, and returns what is still missing.
+    fn pass_again(&self, facts: &mut [Entry], ranges: Misses, budget: &Budget) -> Result<Misses> {
+        let mut misses = Misses::new();
+        let again = self.pass(&|_| {}, |walk| {
+            let sniff = |walk: &mut _, member: Member, entry| match ranges.get(&entry) {
+                Some(ranges) => {
+                    self.sniff(walk, &member, entry, ranges.clone(), budget, &mut misses)
+                }
+                None => Ok(Content::Unread),
+            };
+            entries(self.context, self.name, walk, &Budget::default(), sniff)
+        })?;
+        for (at, entry) in again
+            .entries
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| ranges.contains_key(at))
+        {
+            facts[at].kind = entry.kind;
+        }
+        Ok(misses)
+    }
+
+    /// The content of a file that may be an ELF file. `ranges` are retained in addition to what is retained of every ELF file.
+    fn sniff(
+        &self,
+        walk: &mut Walk<Reader>,
+        member: &Member,
+        entry: usize,
+        mut ranges: Vec<Range<u64>>,
+        budget: &Budget,
+        misses: &mut Misses,
+    ) -> Result<Content, ArchiveError> {
+        if !is_elf(walk, member, budget, &self.context.limits)? {
+            return Ok(Content::Unread);
+        }
+        let workers = &self.context.workers;
+        let share = workers.retained(member.size, &self.context.cancellation);
+        let _share = share.map_err(io::Error::from)?;
+        let retainer = Retainer::new(member.size, DEFAULT_LIMIT).with_pool(workers.chunks());
+        let mut retainer = retainer.keeping(ranges.clone());
+        retainer.push(ELF_MAGIC);
+        loop {
+            let content = walk.content()?;
+            if content.is_empty() {
+                break;
+            }
+            retainer.push(content);
+        }
+        let kept = retainer.finish();
+        let offset = member.offset;
+        let exceeded = |exceeded| ArchiveError::Limit { offset, exceeded };
+        let limits = &self.context.limits;
+        match elf(self.context, &kept, self.context.depth) {
+            Ok(content) => {
+                budget.content(&content, limits).map_err(exceeded)?;
+                Ok(content)
+            }
+            Err(ElfError::Missing { offset, length }) => {
+                ranges.push(offset..offset.saturating_add(length));
+                let ranges = Retainer::missed(&kept, ranges);
+                limits
+                    .check(Limit::ElfBytes, total(&ranges))
+                    .map_err(exceeded)?;
+                misses.insert(entry, ranges);
+                Ok(Content::Unread)
+            }
+            Err(ElfError::Limit(limit)) => Err(exceeded(limit)),
+            Err(ElfError::Io(error)) => Err(error.into()),
+            Err(ElfError::Cancelled(error)) => Err(io::Error::from(error).into()),
+            Err(ElfError::Broken(problem)) => Err(io::Error::other(problem).into()),
+        }
+    }
+
+    /// One pass over the blob. All digests are verified.
+    fn pass(
+        &self,
+        progress: &(dyn Fn(u64) + Sync),
+        read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
+    ) -> Result<Pass> {
+        let (blob_writer, mut blob) = pipe(BLOB_BUFFERS, BUFFER);
+        thread::scope(|scope| {
+            let reading = thread::Builder::new()
+                .spawn_scoped(scope, move || self.read_blob(&blob_writer, progress))
+                .map_err(|error| self.no_thread(&error))?;
+            let compression = sniff(blob.fill_buf().unwrap_or_default());
+            let (entries, diff_id, decompressed) = match compression {
+                Ok(Compression::None) => {
+                    let (entries, _) = self.walk(blob, read);
+                    (entries, None, Ok(()))
+                }
+                Ok(compression) => {
+                    let (writer, archive) = pipe(ARCHIVE_BUFFERS, BUFFER);
+                    let decompressing = thread::Builder::new()
+                        .spawn_scoped(scope, move || self.decompress(compression, blob, &writer))
+                        .map_err(|error| self.no_thread(&error))?;
+                    let (entries, diff_id) = self.walk(archive.hashed(), read);
+                    (entries, diff_id, join(decompressing))
+                }
+                Err(problem) => {
+                    drop(blob);
+                    (Err(Error::layer(self.name, problem)), None, Ok(()))
+                }
+            };
+            let digest = join(reading).map_err(|error| Error::layer_io(self.name, error))?;
+            // A wrong digest explains all other errors.
+            if let Some(digest) = &digest {
+                verify(self.name, "digest", self.expected.digest, digest)?;
+            }
+            decompressed.map_err(|error| self.not_decompressed(error))?;
+            let entries = entries?;
+            let digest = digest.ok_or_else(|| {
+                Error::layer(
+                    self.name,
+                    "not read to its end, because nothing in it was needed",
+                )
+            })?;
+            // A plain archive is its own blob.
+            let diff_id = diff_id.unwrap_or_else(|| digest.clone());
+            verify(self.name, "diff id", self.expected.diff_id, &diff_id)?;
+            Ok(Pass {
+                entries,
+                digest,
+                diff_id,
+            })
+        })
+    }
+
+    /// The entries of an archive, and its digest if the reader hashes it.
+    fn walk(
+        &self,
+        archive: Reader,
+        read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
+    ) -> (Result<Vec<Entry>>, Option<String>) {
+        let mut walk = Walk::new(archive, self.context.limits);
+        let entries = read(&mut walk);
+        let digest = match &entries {
+            Ok(_) => walk.into_input().finish(),
+            Err(_) => None,
+        };
+        (entries, digest)
+    }
+
+    /// Reads and hashes the blob to its end even if its bytes are no longer needed: then the digest says whether the blob or its
+    /// content is wrong. `None` where the end is too far away for that.
+    fn read_blob(
+        &self,
+        blob: &Writer,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> io::Result<Option<String>> {
+        let mut hasher = Hasher::default();
+        let mut reader = self.bytes.open()?;
+        let mut read = |buffer: &mut [u8]| {
+            self.context.cancellation.check()?;
+            let count = fill(&mut *reader, buffer)?;
+            hasher.update(&buffer[..count]);
+            progress(count as u64);
+            Ok(count)
+        };
+        let limits = &self.context.limits;
+        let mut total = 0;
+        loop {
+            let count = blob.write(&mut read)?;
+            if count == 0 {
+                break;
+            }
+            total += count as u64;
+            let checked = limits.check(Limit::LayerBytes, total);
+            checked.map_err(io::Error::other)?;
+        }
+        let mut buffer = vec![0; BUFFER];
+        let mut left = self.bytes.drained();
+        loop {
+            let count = read(&mut buffer)?;
+            if count == 0 {
+                return Ok(Some(hasher.finish()));
+            }
+            match left.checked_sub(count as u64) {
+                Some(less) => left = less,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn no_thread(&self, error: &io::Error) -> Error {
+        Error::layer(
+            self.name,
+            format!("cannot be read: no thread could be started: {error}"),
+        )
+    }
+
+    fn not_decompressed(&self, error: io::Error) -> Error {
+        let inner = error.get_ref();
+        if inner.is_some_and(|inner| inner.is::<LimitExceeded>() || inner.is::<Error>()) {
+            return Error::layer_io(self.name, error);
+        }
+        let problem = match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                "truncated: the compressed data ends too early".to_owned()
+            }
+            _ => format!("cannot be decompressed: {error}"),
+        };
+        Error::layer(self.name, problem)
+    }
+
+    fn decompress(
+        &self,
+        compression: Compression,
+        blob: Reader,
+        archive: &Writer,
+    ) -> io::Result<()> {
+        let limits = &self.context.limits;
+        let cancellation = &self.context.cancellation;
+        compression.decompress(blob, archive, || self.size, limits, cancellation)
+    }
+}
+
+fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result<()> {
+    match expected {
+        Some(expected) if expected != found => {
+            Err(Error::damaged_layer(name, what, found, expected))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn total(ranges: &[Range<u64>]) -> u64 {
+    let lengths = ranges.iter().map(|range| range.end - range.start);
+    lengths.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::Arc;
+
+    use super::*;
+    use imgcheck_archive::archive::FileRange;
+    use imgcheck_base::digest::sha256;
+    use imgcheck_image::EntryKind;
+
+    fn archive() -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, content) in [
+            ("bin/sh", std::fs::read("/bin/sh").unwrap()),
+            ("bin/broken", b"\x7fELF".to_vec()),
+            ("bin/again", std::fs::read("/bin/sh").unwrap()),
+        ] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            builder
+                .append_data(&mut header, path, &content[..])
+                .unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    fn gzip_file(bytes: &[u8]) -> Arc<File> {
+        let file = tempfile::tempfile().unwrap();
+        let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        Arc::new(encoder.finish().unwrap())
+    }
+
+    #[test]
+    fn missing_bytes_are_read_in_another_pass() {
+        let plain = archive();
+        let file = gzip_file(&plain);
+        let length = file.metadata().unwrap().len();
+        let context = crate::tests::context();
+        let stream = Stream {
+            context: &context,
+            name: "layer",
+            bytes: &FileRange::new(file, 0, length),
+            size: length,
+            expected: Expected {
+                digest: None,
+                diff_id: Some(&sha256(&plain)),
+            },
+        };
+        let scanned = stream.scan().unwrap().layer.facts;
+        let expected = &scanned.entries;
+        let mut entries = expected.clone();
+        entries[2].kind = EntryKind::File(Content::Unread);
+        let last = 100_000..plain.len() as u64;
+        let misses = stream
+            .pass_again(
+                &mut entries,
+                Misses::from([(2, vec![0..64, last])]),
+                &Budget::default(),
+            )
+            .unwrap();
+        assert!(misses.is_empty());
+        assert_eq!(entries, *expected);
+        assert!(matches!(entries[2].kind, EntryKind::File(Content::Elf(_))));
+    }
+}

@@ -1,0 +1,184 @@
+//! Bake files of Docker Buildx, in HCL and JSON: the Dockerfiles that their targets build.
+//! <https://docs.docker.com/build/bake/reference/>
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::build::{self, Request};
+use super::context::Context;
+use super::dockerfile::Build;
+use super::facts::Stage;
+use super::text::Text;
+use super::variables::{Expanded, interpolate};
+use imgcheck_base::error::Result;
+
+/// The maximum number of targets.
+const MAX_TARGETS: usize = 256;
+
+/// The maximum nesting of brackets: the parsers call themselves for each.
+const MAX_NESTING: usize = 64;
+
+/// What matters of a file; the rest is ignored. An expression that is not a plain value is a text such as `${upper(NAME)}`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct File {
+    variable: BTreeMap<String, Variable>,
+    target: BTreeMap<String, Target>,
+    group: BTreeMap<String, Group>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Variable {
+    default: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Group {
+    targets: Value,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Target {
+    inherits: Value,
+    context: Value,
+    dockerfile: Value,
+    target: Value,
+    args: Value,
+    matrix: Value,
+}
+
+/// Reads a bake file. A target that only others inherit from is not built.
+pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let file = parse(text)?;
+    let grouped = file.group.values().flat_map(|group| texts(&group.targets));
+    let grouped: BTreeSet<&str> = grouped.collect();
+    let inherited = file.target.values();
+    let inherited: BTreeSet<&str> = inherited.flat_map(|it| texts(&it.inherits)).collect();
+    let mut stages = Vec::new();
+    for name in file.target.keys().take(MAX_TARGETS) {
+        if inherited.contains(name.as_str()) && !grouped.contains(name.as_str()) {
+            continue;
+        }
+        if let Some(request) = file.request(name) {
+            build::append(&mut stages, build::stages(text, context, &request)?);
+        }
+    }
+    Ok(stages)
+}
+
+fn parse(text: &Text<'_>) -> Result<File> {
+    if let Some(at) = too_deep(text.text) {
+        let problem = format!("brackets are nested more than {MAX_NESTING} times");
+        return Err(text.fault(at..at + 1, &problem, None));
+    }
+    if text.text.trim_start().starts_with('{') {
+        return serde_json::from_str(text.text).map_err(|error| {
+            let line = text.start_of(error.line());
+            let at = line + error.column().saturating_sub(1);
+            text.fault(at..at + 1, &error.to_string(), None)
+        });
+    }
+    hcl::from_str(text.text).map_err(|error| match error {
+        hcl::Error::Parse(error) => {
+            let place = error.location();
+            let at = text.start_of(place.line()) + place.column().saturating_sub(1);
+            text.fault(at..at + 1, error.message(), None)
+        }
+        error => text.fault(0..1, &error.to_string(), None),
+    })
+}
+
+/// Where brackets are nested too deeply, if anywhere. Those in strings count, too.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.bytes().position(|byte| {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > MAX_NESTING
+    })
+}
+
+impl File {
+    /// What a target builds; `None` where the Dockerfile depends on something that is unknown.
+    fn request(&self, name: &str) -> Option<Request> {
+        let line = self.line(name);
+        let matrix: BTreeSet<&str> = line
+            .iter()
+            .filter_map(|target| target.matrix.as_object())
+            .flat_map(|matrix| matrix.keys().map(String::as_str))
+            .collect();
+        let expanded = |value: &Value| self.expanded(value, &matrix, 0);
+        // What a target says itself comes before what it inherits.
+        let written = |field: fn(&Target) -> &Value| {
+            let mut values = line.iter().map(|target| field(target));
+            values.find(|value| !value.is_null()).map(&expanded)
+        };
+        let known = |field| match written(field) {
+            Some(value) if value.known => Some(Some(value.text)),
+            Some(_) => None,
+            None => Some(None),
+        };
+        let mut arguments = BTreeMap::new();
+        let pairs = line.iter().rev().filter_map(|it| it.args.as_object());
+        for (name, value) in pairs.flatten() {
+            let value = expanded(value);
+            arguments.insert(name.clone(), value.known.then_some(value.text));
+        }
+        Some(Request {
+            context: known(|it| &it.context)?.unwrap_or_default(),
+            dockerfile: known(|it| &it.dockerfile)?,
+            build: Build {
+                arguments,
+                target: known(|it| &it.target)?,
+            },
+        })
+    }
+
+    /// A target and those that it inherits from, the stronger one first: of several, the last one wins.
+    fn line(&self, name: &str) -> Vec<&Target> {
+        let mut line = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut pending = vec![name];
+        while let Some(name) = pending.pop() {
+            let target = self.target.get(name).filter(|_| seen.insert(name));
+            if let Some(target) = target {
+                line.push(target);
+                pending.extend(texts(&target.inherits));
+            }
+        }
+        line
+    }
+
+    /// A value with the defaults of variables, which may name others. Names of a matrix have several values.
+    fn expanded(&self, value: &Value, matrix: &BTreeSet<&str>, depth: usize) -> Expanded {
+        /// The maximum number of variables that lead to each other.
+        const MAX_DEPTH: usize = 8;
+        match value {
+            Value::String(text) => interpolate(text, &|name| {
+                let variable = self.variable.get(name).filter(|_| depth < MAX_DEPTH)?;
+                let default = (!matrix.contains(name)).then_some(&variable.default)?;
+                let value = self.expanded(default, matrix, depth + 1);
+                value.known.then_some(value.text)
+            }),
+            Value::Number(_) | Value::Bool(_) => Expanded {
+                text: value.to_string(),
+                known: true,
+            },
+            _ => Expanded::default(),
+        }
+    }
+}
+
+/// The texts of a list.
+fn texts(value: &Value) -> impl Iterator<Item = &str> {
+    let items = value.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str)
+}

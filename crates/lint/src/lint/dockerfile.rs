@@ -1,0 +1,268 @@
+//! Dockerfiles: stages, arguments, variables, and installed packages.
+
+mod arguments;
+mod check;
+mod copies;
+mod directives;
+mod files;
+mod origins;
+mod packages;
+mod run;
+mod search_path;
+mod session;
+mod state;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Range;
+
+use parse_dockerfile::{Command, Instruction, RunInstruction};
+
+use self::copies::absolute;
+use self::directives::{directive, escape_directive, fault};
+use self::state::{State, finish};
+use super::context::Context;
+use super::facts::{Base, Stage};
+use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
+use super::shell::Script;
+use super::stage::{Recorder, too_many};
+use super::text::Text;
+use super::variables::Expanded;
+use imgcheck_base::error::Result;
+use imgcheck_base::reference::name::Name;
+
+/// The maximum number of stages.
+const MAX_STAGES: usize = 256;
+
+/// What a build sets from outside.
+#[derive(Debug, Default)]
+pub struct Build {
+    /// Build arguments; `None` for an unknown value.
+    pub arguments: BTreeMap<String, Option<String>>,
+    /// The stage that becomes the image.
+    pub target: Option<String>,
+}
+
+/// The state while a file is read.
+struct Reader<'r> {
+    build: &'r Build,
+    text: &'r Text<'r>,
+    context: &'r Context<'r>,
+    escape: char,
+    /// Whether Docker's own parser reads the file, and not one named by a `syntax` directive.
+    is_dockers: bool,
+    here_documents: Vec<HereDocument>,
+    /// `ARG` before the first `FROM`.
+    globals: BTreeMap<String, String>,
+    stages: Vec<State<'r>>,
+    /// Stages by name in lowercase; the last one with a name wins.
+    names: HashMap<String, usize>,
+}
+
+/// Reads a Dockerfile.
+pub fn read<'r>(
+    text: &'r Text<'r>,
+    context: &'r Context<'r>,
+    build: &'r Build,
+) -> Result<Vec<Stage>> {
+    let escape = escape_directive(text.text);
+    let (hidden, here_documents) = heredoc::hide(text.text, escape).map_err(|place| {
+        let problem = format!("more than {MAX_DOCUMENTS} here-documents");
+        text.fault(place, &problem, None)
+    })?;
+    let mut reader = Reader {
+        build,
+        text,
+        context,
+        escape,
+        is_dockers: directive(text.text, "syntax")
+            .is_none_or(|syntax| syntax.contains("docker/dockerfile")),
+        here_documents,
+        globals: BTreeMap::new(),
+        stages: Vec::new(),
+        names: HashMap::new(),
+    };
+    let instructions =
+        parse_dockerfile::parse_iter(&hidden).map_err(|error| fault(text, &error))?;
+    for instruction in instructions {
+        reader.instruction(instruction.map_err(|error| fault(text, &error))?)?;
+    }
+    let target = build.target.as_ref();
+    let target = target.and_then(|target| reader.names.get(&target.to_lowercase()));
+    if let Some(target) = target {
+        reader.stages.truncate(target + 1);
+    }
+    Ok(finish(reader.stages))
+}
+
+impl<'r> Reader<'r> {
+    fn instruction(&mut self, instruction: Instruction<'_>) -> Result<()> {
+        if self.is_dockers {
+            check::instruction(self.text, &instruction)?;
+        }
+        match instruction {
+            Instruction::From(from) => {
+                let name = from.as_.map(|(_, name)| name.value.into_owned());
+                return self.stage(from.image.span, name);
+            }
+            Instruction::Arg(arg) => return self.arguments(arg.arguments.span),
+            Instruction::Env(env) => {
+                self.pairs("ENV", env.arguments.span.clone())?;
+                return self.variables(env.arguments.span);
+            }
+            Instruction::Label(label) => return self.pairs("LABEL", label.arguments.span),
+            Instruction::Copy(copy) => {
+                self.documents(copy.copy.span.start, &copy.dest.value);
+                return self.copied(&copy.options, &copy.src, &copy.dest);
+            }
+            Instruction::Add(add) => {
+                self.documents(add.add.span.start, &add.dest.value);
+                return self.copied(&add.options, &add.src, &add.dest);
+            }
+            Instruction::Shell(shell) => {
+                let program = shell
+                    .arguments
+                    .first()
+                    .map(|word| word.value.to_ascii_lowercase());
+                let program = program.unwrap_or_default();
+                if let Some(stage) = self.stages.last_mut() {
+                    stage.foreign_shell = ["cmd", "powershell", "pwsh"]
+                        .iter()
+                        .any(|name| program.contains(name));
+                }
+            }
+            Instruction::Run(run) => return self.run(&run),
+            Instruction::Workdir(workdir) => {
+                let span = workdir.arguments.span;
+                if let Some(stage) = self.stages.last() {
+                    let directory = self.expand(span, &|name| stage.value(name)).text;
+                    let directory = absolute(&stage.directory, &directory);
+                    if let Some(stage) = self.stages.last_mut() {
+                        stage.directory = directory;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// `RUN`: reads its script or command.
+    fn run(&mut self, run: &RunInstruction<'_>) -> Result<()> {
+        self.mounts(&run.options, run.run.span.clone())?;
+        let documents = self.documents_of(run.run.span.start);
+        let is_script = documents.first().is_some_and(|here| here.script);
+        let mut documents: VecDeque<Script<'_>> =
+            documents.iter().map(|here| self.body(here)).collect();
+        let whole = |span| self.script(span);
+        let script = match &run.arguments {
+            Command::Shell(shell) if !is_script => Some(whole(shell.span.clone())),
+            Command::Shell(_) => documents.pop_front(),
+            _ => None,
+        };
+        let Some(stage) = self.stages.last_mut() else {
+            return Ok(());
+        };
+        if stage.foreign_shell {
+            return Ok(());
+        }
+        if let Command::Exec(words) = &run.arguments {
+            let words = words
+                .value
+                .iter()
+                .map(|word| (word.value.as_ref(), word.span.clone()));
+            stage.run_words(self.text, words)?;
+        } else if let Some(script) = script {
+            stage.run(self.text, script, documents)?;
+        }
+        Ok(())
+    }
+
+    /// `FROM`: starts a stage.
+    fn stage(&mut self, span: Range<usize>, name: Option<String>) -> Result<()> {
+        let index = self.stages.len();
+        if index >= MAX_STAGES {
+            let problem = format!("more than {MAX_STAGES} stages");
+            return Err(self.text.fault(span, &problem, None));
+        }
+        let globals = |name: &str| {
+            self.globals
+                .get(name)
+                .cloned()
+                .or_else(|| state::predefined(name))
+        };
+        let image = self.expand(span.clone(), &globals);
+        let parent = self.names.get(&image.text.to_lowercase()).copied();
+        if self.is_dockers && parent.is_none() {
+            check::reference(self.text, span.clone(), &image.text)?;
+        }
+        let mut stage = match parent.and_then(|parent| self.stages.get(parent)) {
+            Some(parent) => parent.child(),
+            None => State::new(
+                Recorder::new(self.context),
+                self.base(index, span.clone(), &image),
+            ),
+        };
+        stage.parent = parent;
+        stage.stage.index = index;
+        if let Some(name) = name {
+            self.names.insert(name.to_lowercase(), index);
+            stage.stage.name = name;
+        }
+        let recorders = self.stages.iter().map(|stage| &stage.recorder);
+        if let Some(problem) = too_many(recorders.chain([&stage.recorder])) {
+            return Err(self.text.fault(span, &problem, None));
+        }
+        self.stages.push(stage);
+        Ok(())
+    }
+
+    fn base(&self, stage: usize, span: Range<usize>, image: &Expanded) -> Option<Base> {
+        let name = image.text.parse::<Name>().ok().filter(|_| image.known);
+        (image.text != "scratch").then(|| Base {
+            stage,
+            written: self
+                .text
+                .text
+                .get(span.clone())
+                .unwrap_or_default()
+                .to_owned(),
+            reference: name.is_some().then(|| image.text.clone()),
+            repository: name.map(|name| name.repository).unwrap_or_default(),
+            location: self.text.location(span),
+            ..Base::default()
+        })
+    }
+
+    /// The here-documents of the instruction at a position.
+    fn documents_of(&self, instruction: usize) -> Vec<HereDocument> {
+        let documents = self.here_documents.iter();
+        let own = documents.filter(|here| here.instruction == instruction);
+        own.cloned().collect()
+    }
+
+    fn body(&self, here: &HereDocument) -> Script<'r> {
+        Script {
+            text: self.text.text.get(here.body.clone()).unwrap_or_default(),
+            offset: here.body.start,
+            escape: '\\',
+            instruction: false,
+        }
+    }
+
+    fn script(&self, span: Range<usize>) -> Script<'r> {
+        Script {
+            text: self.text.text.get(span.clone()).unwrap_or_default(),
+            offset: span.start,
+            escape: self.escape,
+            instruction: true,
+        }
+    }
+
+    fn expand(&self, span: Range<usize>, values: &dyn Fn(&str) -> Option<String>) -> Expanded {
+        let script = self.script(span);
+        let words = script.words();
+        words
+            .first()
+            .map_or_else(Expanded::default, |word| script.value(word, values))
+    }
+}

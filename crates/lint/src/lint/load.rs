@@ -1,0 +1,107 @@
+//! Reads files of the user.
+
+use std::io::{self, ErrorKind, Read};
+use std::path::{Component, Path};
+
+use super::context::Neighbour;
+use imgcheck_base::beneath::Tree;
+use imgcheck_base::error::{Error, Result};
+
+/// The largest file of `imgcheck lint`, in bytes.
+pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// The text of at most `limit` bytes that the user names; `-` is standard input.
+///
+/// # Errors
+/// As [`load`].
+pub fn text_of(path: &Path, limit: u64) -> Result<String> {
+    if path.as_os_str() != "-" {
+        return load(path, limit);
+    }
+    const NAME: &str = "standard input";
+    let bytes = read(io::stdin(), limit).map_err(|error| Error::io(NAME, error))?;
+    decode(NAME, bytes, limit)
+}
+
+/// Reads a file of the user of at most `limit` bytes. No link leads out of the working directory, or out of the file's own directory if
+/// it is elsewhere.
+///
+/// # Errors
+/// [`Error::Usage`]: it does not exist, is not a regular file, is too large, or is not UTF-8. [`Error::Source`]: it cannot be read.
+pub fn load(path: &Path, limit: u64) -> Result<String> {
+    let name = path.display().to_string();
+    let usage = |problem: String| Error::Usage {
+        problem,
+        help: None,
+    };
+    let file = Tree::of(path)
+        .open(path)
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => usage(format!("{name}: file not found")),
+            ErrorKind::CrossesDevices => {
+                usage(format!("{name}: a link leads out of the directory"))
+                    .with_help("name the file that the link leads to")
+            }
+            ErrorKind::Other => usage(format!("{name}: {error}")),
+            _ => Error::io(name.clone(), error),
+        })?;
+    let bytes = read(file, limit).map_err(|error| Error::io(name.clone(), error))?;
+    decode(&name, bytes, limit)
+}
+
+fn read(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(limit + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Decodes the contents of a file.
+///
+/// # Errors
+/// [`Error::Usage`]: it is too large, or not UTF-8.
+fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
+    if bytes.len() as u64 > limit {
+        return Err(Error::Usage {
+            problem: format!("{name}: file is larger than {} MiB", limit >> 20),
+            help: None,
+        });
+    }
+    String::from_utf8(bytes).map_err(|error| Error::Usage {
+        problem: format!(
+            "{name}: byte {} is not valid UTF-8",
+            error.utf8_error().valid_up_to() + 1
+        ),
+        help: Some("save the file as UTF-8".to_owned()),
+    })
+}
+
+/// The file at a relative path in the directory of a file. Each `../` in front leads to the directory above, but not above the working
+/// directory. Links may not lead out of the directory.
+pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
+    let mut relative = relative.trim_start_matches("./");
+    let mut directory = file.parent().unwrap_or(Path::new(""));
+    while let Some(rest) = relative.strip_prefix("../") {
+        let is_below = file.is_relative()
+            && directory
+                .components()
+                .all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+        match directory.parent().filter(|_| is_below) {
+            Some(above) => directory = above,
+            None => return Neighbour::Missing,
+        }
+        relative = rest;
+    }
+    let outside = |part: &str| part == ".." || part.contains(['\\', '\0', ':']);
+    if relative.is_empty() || relative.starts_with('/') || relative.split('/').any(outside) {
+        return Neighbour::Unread;
+    }
+    let text = match Tree::of(file).open_in(directory, Path::new(relative)) {
+        Ok(file) => {
+            let bytes = read(file, MAX_FILE).ok();
+            bytes.and_then(|it| decode(relative, it, MAX_FILE).ok())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Neighbour::Missing,
+        Err(_) => None,
+    };
+    text.map_or(Neighbour::Unread, Neighbour::Text)
+}

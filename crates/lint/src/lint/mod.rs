@@ -1,0 +1,103 @@
+//! Reads the files that an image is built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml.
+//!
+//! [`read`] turns a file into [`Sources`]: base images, installed packages and variables, each with its location. Rules judge them.
+
+mod bake;
+mod blocks;
+mod build;
+mod command;
+pub mod compose;
+mod condition;
+mod context;
+mod dockerfile;
+mod environment;
+mod facts;
+mod heredoc;
+mod ignores;
+mod install;
+mod kind;
+mod load;
+mod lock;
+mod marker;
+mod pin;
+mod pyproject;
+mod requirements;
+mod settle;
+mod setup;
+mod shell;
+mod stage;
+mod text;
+mod variables;
+
+use imgcheck_base::error::{Error, Result};
+use imgcheck_model::stack::Catalogue;
+
+pub use command::commands;
+pub use context::{Neighbour, Neighbours};
+pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
+pub use ignores::InlineIgnore;
+pub use kind::{FileKind, is_template};
+pub use load::{MAX_FILE, load, neighbour, text_of};
+pub use shell::Script;
+pub use text::Text;
+
+use context::Context;
+
+/// Reads a file; `name` is shown in errors.
+///
+/// # Errors
+/// [`Error::Malformed`] with the position of a syntax error.
+pub fn read(
+    name: &str,
+    text: &str,
+    kind: FileKind,
+    catalogue: &Catalogue,
+    neighbours: Neighbours<'_>,
+) -> Result<Sources> {
+    let directory = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let context = Context::new(catalogue, neighbours, directory);
+    sources(name, text, kind, context)
+}
+
+/// Reads a Dockerfile with a build context, to which `neighbours` are relative.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_in(
+    directory: &str,
+    name: &str,
+    text: &str,
+    kind: FileKind,
+    catalogue: &Catalogue,
+    neighbours: Neighbours<'_>,
+) -> Result<Sources> {
+    let context = Context::new(catalogue, neighbours, directory);
+    sources(name, text, kind, context.into_build_context())
+}
+
+fn sources(name: &str, text: &str, kind: FileKind, context: Context<'_>) -> Result<Sources> {
+    let stages = self::stages(name, text, kind, &context).map_err(Error::in_judged_file)?;
+    let seen = context.into_seen();
+    Ok(Sources {
+        file: name.to_owned(),
+        kind: kind.name().to_owned(),
+        stages,
+        read: seen.files,
+        ignores: seen.ignores,
+    })
+}
+
+fn stages(name: &str, text: &str, kind: FileKind, context: &Context<'_>) -> Result<Vec<Stage>> {
+    let text = context.text(name, text)?;
+    match kind {
+        FileKind::Dockerfile => dockerfile::read(&text, context, &dockerfile::Build::default()),
+        FileKind::Requirements => requirements::read(&text, context),
+        FileKind::Environment => environment::read(&text, context),
+        FileKind::Pyproject => pyproject::read(&text, context),
+        FileKind::Compose => compose::read(&text, context),
+        FileKind::Lock => lock::read(&text, context),
+        FileKind::Bake => bake::read(&text, context),
+        FileKind::Pixi => pyproject::read_pixi(&text, context),
+        FileKind::Setup => setup::read(&text, context),
+    }
+}

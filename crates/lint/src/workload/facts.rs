@@ -1,0 +1,219 @@
+//! What a manifest deploys: `workload` in rules, and the input of a judgement.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::placement::Placement;
+use imgcheck_launch::Overlay;
+use imgcheck_model::finding::Location;
+
+/// How the volume of the ServiceAccount of a Pod begins (kubernetes/kubernetes, plugin/pkg/admission/serviceaccount).
+const ACCOUNT_VOLUME: &str = "kube-api-access-";
+
+/// An object that starts containers.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Workload {
+    /// The file as the user named it.
+    pub file: String,
+    /// Its kind: `Deployment`, `RayCluster`, `compose`, `script`.
+    pub kind: String,
+    /// Its namespace; empty if the manifest does not say.
+    pub namespace: String,
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// The containers in order.
+    pub containers: Vec<Container>,
+    /// What looks like an image or a GPU request, and belongs to none of the containers.
+    pub not_understood: Vec<Evidence>,
+}
+
+/// A container of a workload.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Container {
+    /// Its name.
+    pub name: String,
+    /// The part of the workload that it belongs to, such as `head` or `Worker`; empty if there is only one.
+    pub group: String,
+    /// When it runs.
+    pub role: Role,
+    /// The image reference; empty if another object decides it.
+    pub image: String,
+    /// Where the image is named.
+    pub location: Location,
+    /// What it replaces in the configuration of the image.
+    pub overlay: Overlay,
+    /// Where the command or the arguments are; absent if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_location: Option<Location>,
+    /// The variables that it sets, in order.
+    pub env: Vec<Variable>,
+    /// What it replaces with something that is not in the manifest.
+    pub unknown: Vec<Unknown>,
+    /// Volumes and files that are mounted into it.
+    pub mounts: Vec<Mount>,
+    /// The GPUs that it requests; absent if it requests none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuRequest>,
+    /// It uses a resource claim that is not in the input, which may be for a GPU.
+    #[serde(skip)]
+    pub has_unknown_claim: bool,
+    /// The runtime class of its Pod, or the runtime of a Compose service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime_class: Option<RuntimeClass>,
+    /// `/dev/shm` has the 64 MB that container engines give by default.
+    pub default_shm: bool,
+    /// Where its Pod may run.
+    #[serde(skip)]
+    pub placement: Arc<Placement>,
+}
+
+/// When a container runs.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// As long as the Pod.
+    #[default]
+    Main,
+    /// Before the others.
+    Init,
+    /// Beside the others: an init container that is restarted always, or a sidecar of a workflow.
+    Sidecar,
+    /// When somebody adds it to debug.
+    Ephemeral,
+}
+
+/// A variable that a container sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Where it is set.
+    pub location: Location,
+}
+
+/// Something whose content is not in the manifest.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Unknown {
+    /// The only variable that it sets; absent if it may set any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// What is unknown, and why, in one sentence.
+    pub message: String,
+    /// Where it is named.
+    pub location: Location,
+}
+
+/// A volume or file that is mounted into a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Mount {
+    /// The path in the container.
+    pub path: String,
+    /// The name of the volume, or the path on the host.
+    pub volume: String,
+    /// The kind of the volume: `emptyDir`, `persistentVolumeClaim`, `configMap`, `hostPath`; empty if unknown.
+    pub kind: String,
+    /// Where it is mounted.
+    pub location: Location,
+}
+
+/// A request for GPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GpuRequest {
+    /// The resource or device class: `nvidia.com/gpu`.
+    pub resource: String,
+    /// How many; absent if unknown, or all there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Where they are requested.
+    pub location: Location,
+}
+
+/// A text that looks like an image or a GPU request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// What it looks like.
+    pub kind: EvidenceKind,
+    /// The image as far as it is known, the resource, or the command.
+    pub text: String,
+    /// Where it is.
+    pub location: Location,
+}
+
+/// What something looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvidenceKind {
+    /// A container image.
+    Image,
+    /// A request for GPUs.
+    Gpu,
+    /// A command that starts a container.
+    Command,
+}
+
+/// The runtime class of a Pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuntimeClass {
+    /// Its name.
+    pub name: String,
+    /// Where it is named.
+    pub location: Location,
+}
+
+impl Role {
+    /// The role as in the JSON report.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Main => "main",
+            Role::Init => "init",
+            Role::Sidecar => "sidecar",
+            Role::Ephemeral => "ephemeral",
+        }
+    }
+}
+
+impl Workload {
+    /// The workload as one of a namespace, without what differs between equal Pods: its name, and the random end of the volume of the
+    /// ServiceAccount.
+    pub(super) fn in_cluster(mut self, namespace: &str) -> Self {
+        self.namespace = namespace.to_owned();
+        self.name = String::new();
+        let mounts = self.containers.iter_mut().flat_map(|it| &mut it.mounts);
+        for mount in mounts.filter(|it| it.volume.starts_with(ACCOUNT_VOLUME)) {
+            mount.volume = ACCOUNT_VOLUME.to_owned();
+        }
+        self
+    }
+
+    /// `Deployment ml/train`.
+    pub fn title(&self) -> String {
+        let words = [self.namespace.as_str(), self.name.as_str()];
+        let name: Vec<&str> = words.into_iter().filter(|it| !it.is_empty()).collect();
+        match name.is_empty() {
+            true => self.kind.clone(),
+            false => format!("{} {}", self.kind, name.join("/")),
+        }
+    }
+}
+
+impl Container {
+    /// The name with its group: `head/ray`.
+    pub fn title(&self) -> String {
+        match self.group.as_str() {
+            "" => self.name.clone(),
+            group => format!("{group}/{}", self.name),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Kubernetes manifests: from objects to containers.
+
+mod environment;
+mod objects;
+mod patch;
+mod path;
+mod pod;
+mod queue;
+mod reader;
+mod runtime;
+mod scheduling;
+
+use super::evidence::{Scope, Search};
+use super::facts::{Container, Evidence, Workload};
+use super::kinds::{Kind, Kinds};
+use super::shape::{is_pod, kind_of};
+use super::text::Manifest;
+use imgcheck_base::document::Node;
+
+pub use objects::Objects;
+use pod::Template;
+pub use queue::QUEUE;
+use reader::Reader;
+pub use runtime::TRAIN_JOB;
+
+/// The workload of an object; `None` if it starts no container, and nothing in it looks like one.
+pub(super) fn read(
+    object: &Node,
+    manifest: &Manifest,
+    objects: &Objects,
+    kinds: &Kinds,
+) -> Option<Workload> {
+    let mut workload = understood(object, manifest, objects, kinds);
+    workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
+    let is_empty = workload.containers.is_empty() && workload.not_understood.is_empty();
+    (!is_empty).then_some(workload)
+}
+
+/// The containers of an object.
+pub(super) fn understood(
+    object: &Node,
+    manifest: &Manifest,
+    objects: &Objects,
+    kinds: &Kinds,
+) -> Workload {
+    let kind = object.text_of("kind").unwrap_or_default();
+    let metadata = |key: &str| object.at(["metadata", key]).and_then(Node::text);
+    let namespace = metadata("namespace").unwrap_or_default();
+    let name = metadata("name").or(metadata("generateName"));
+    let with_runtime = runtime::with_trainer(object, namespace, objects);
+    let reader = Reader {
+        manifest,
+        objects,
+        kinds,
+        namespace,
+        object: with_runtime.as_ref().unwrap_or(object),
+    };
+    let mut containers = reader.containers();
+    if containers.is_empty()
+        && let Some(reference) = runtime::reference(object)
+    {
+        containers.push(Container {
+            location: manifest.location(reference),
+            ..Container::default()
+        });
+    }
+    Workload {
+        file: manifest.name().to_owned(),
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.unwrap_or_default().to_owned(),
+        containers,
+        not_understood: Vec::new(),
+    }
+}
+
+/// What looks like an image or a GPU request, and belongs to none of the containers.
+fn not_understood(
+    object: &Node,
+    containers: &[Container],
+    manifest: &Manifest,
+    kinds: &Kinds,
+) -> Vec<Evidence> {
+    let (group, kind) = kind_of(object).unwrap_or_default();
+    let is_known = kinds.find(group, kind).is_some() && !containers.is_empty();
+    let scope = match kinds.is_inert(group, kind) {
+        true => Scope::Objects,
+        false if is_known => Scope::Images,
+        false => Scope::All,
+    };
+    Search::new(manifest, kinds, containers).run(object, scope)
+}
+
+impl Reader<'_> {
+    fn containers(&self) -> Vec<Container> {
+        let (group, kind) = kind_of(self.object).unwrap_or_default();
+        if self.kinds.is_inert(group, kind) {
+            return Vec::new();
+        }
+        let mut containers = match self.kinds.find(group, kind) {
+            Some(known) => self.of_kind(known),
+            None => Vec::new(),
+        };
+        if containers.is_empty() {
+            self.of_structure(self.object, "", &mut containers);
+        }
+        containers
+    }
+
+    /// The containers at the paths that the table names.
+    fn of_kind(&self, kind: &Kind) -> Vec<Container> {
+        let mut containers = Vec::new();
+        for path in &kind.templates {
+            for (group, template) in path::resolve(self.object, path) {
+                if let Some(pod) = template.get("spec") {
+                    containers.extend(self.template(pod, group).containers());
+                }
+            }
+        }
+        for path in &kind.pods {
+            for (group, pod) in path::resolve(self.object, path) {
+                containers.extend(self.template(pod, group).containers());
+            }
+        }
+        let image = kind.image.as_ref();
+        let image = image.and_then(|path| self.object.at(path.split('.')));
+        for path in &kind.containers {
+            // What is around a container has the volumes and the node selector.
+            let (around, last) = path.rsplit_once('.').unwrap_or(("", path));
+            for (group, pod) in path::resolve(self.object, around) {
+                let found = path::resolve(pod, last).into_iter();
+                let template = self.template(pod, group);
+                let all = found.filter_map(|(_, it)| template.container_of(it, image));
+                containers.extend(all);
+            }
+        }
+        containers
+    }
+
+    /// Any map whose list `containers` has an image is the specification of a Pod.
+    fn of_structure(&self, node: &Node, group: &str, found: &mut Vec<Container>) {
+        if is_pod(node) {
+            let pod = self.template(node, group.to_owned());
+            return found.extend(pod.containers());
+        }
+        for (key, value) in node.entries() {
+            let group = key.text().filter(|it| !path::is_plain(it)).unwrap_or(group);
+            self.of_structure(value, group, found);
+        }
+        for item in node.items() {
+            let name = item.text_of("name").or(item.text_of("groupName"));
+            self.of_structure(item, name.unwrap_or(group), found);
+        }
+    }
+
+    fn template<'p>(&'p self, pod: &'p Node, group: String) -> Template<'p> {
+        Template::new(pod, self.object, group, self)
+    }
+}

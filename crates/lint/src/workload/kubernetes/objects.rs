@@ -1,0 +1,132 @@
+//! Objects of the input that others refer to: ConfigMaps, templates of resource claims, runtime classes, runtimes of TrainJobs, queues.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::queue::Queues;
+use crate::workload::kinds::Kinds;
+use crate::workload::placement::{Flavor, Placement};
+use imgcheck_base::document::Node;
+
+/// What other objects of the same input say.
+#[derive(Debug, Default)]
+pub struct Objects {
+    /// The data of ConfigMaps, by namespace and name.
+    config_maps: HashMap<(String, String), BTreeMap<String, String>>,
+    /// The GPU device class of resource claims and their templates, by namespace and name; `None` if it is for something else.
+    claims: HashMap<(String, String), Option<String>>,
+    /// The node selector of runtime classes, by name.
+    runtime_classes: HashMap<String, BTreeMap<String, String>>,
+    /// Objects that have the Pods of others, by kind, namespace (empty if they have none) and name.
+    runtimes: HashMap<(String, String, String), Node>,
+    queues: Queues,
+}
+
+impl Objects {
+    /// What a cluster has: the node selectors of its runtime classes, and the other objects as JSON.
+    pub fn of_cluster(
+        classes: &BTreeMap<String, BTreeMap<String, String>>,
+        related: &[serde_json::Value],
+        kinds: &Kinds,
+    ) -> Self {
+        let classes = classes.iter();
+        let classes = classes.map(|(name, selector)| (name.clone(), selector.clone()));
+        let mut objects = Objects {
+            runtime_classes: classes.collect(),
+            ..Objects::default()
+        };
+        objects.add_all(related, kinds);
+        objects
+    }
+
+    /// Adds the objects of a cluster that containers can refer to.
+    pub fn add_all(&mut self, objects: &[serde_json::Value], kinds: &Kinds) {
+        let objects = objects.iter().map(Node::of_json);
+        objects.for_each(|it| self.add(&it, kinds));
+    }
+
+    /// Adds an object if containers can refer to it.
+    pub fn add(&mut self, object: &Node, kinds: &Kinds) {
+        let metadata = |key: &str| {
+            let text = object.at(["metadata", key]).and_then(Node::text);
+            text.unwrap_or_default().to_owned()
+        };
+        let key = (metadata("namespace"), metadata("name"));
+        match object.text_of("kind") {
+            Some("ConfigMap") => {
+                let data = object.get("data").map(Node::text_map).unwrap_or_default();
+                self.config_maps.insert(key, data);
+            }
+            Some("ResourceClaimTemplate") => {
+                let class = object
+                    .at(["spec", "spec"])
+                    .and_then(|it| gpu_class(it, kinds));
+                self.claims.insert(key, class);
+            }
+            Some("ResourceClaim") => {
+                let class = object.get("spec").and_then(|it| gpu_class(it, kinds));
+                self.claims.insert(key, class);
+            }
+            Some("RuntimeClass") => {
+                let selector = object.at(["scheduling", "nodeSelector"]);
+                let selector = selector.map(Node::text_map).unwrap_or_default();
+                self.runtime_classes.insert(key.1, selector);
+            }
+            Some(kind @ ("TrainingRuntime" | "ClusterTrainingRuntime")) => {
+                let key = (kind.to_owned(), key.0, key.1);
+                self.runtimes.insert(key, object.clone());
+            }
+            _ => self.queues.add(object, (&key.0, &key.1)),
+        }
+    }
+
+    /// As [`Queues::flavors`].
+    pub(super) fn flavors(
+        &self,
+        object: &Node,
+        namespace: &str,
+        pod: &Placement,
+    ) -> Option<Vec<Flavor>> {
+        self.queues.flavors(object, namespace, pod)
+    }
+
+    /// An object that has the Pods of another.
+    pub(super) fn runtime(&self, kind: &str, namespace: &str, name: &str) -> Option<&Node> {
+        let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
+        self.runtimes.get(&key)
+    }
+
+    pub(super) fn config_map(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&BTreeMap<String, String>> {
+        self.config_maps
+            .get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// The GPU device class of a claim or template, which is `None` if it is for something else. `None` if it is not in the input.
+    pub(super) fn gpu_claim(&self, namespace: &str, name: &str) -> Option<Option<&str>> {
+        let class = self.claims.get(&(namespace.to_owned(), name.to_owned()))?;
+        Some(class.as_deref())
+    }
+
+    pub(super) fn runtime_selector(&self, name: &str) -> Option<&BTreeMap<String, String>> {
+        self.runtime_classes.get(name)
+    }
+}
+
+/// The first device class of a claim that is for GPUs. Before `resource.k8s.io/v1` it is directly in the request.
+fn gpu_class(claim: &Node, kinds: &Kinds) -> Option<String> {
+    let requests = claim.get("devices")?.items_of("requests");
+    let classes = requests.flat_map(|request| {
+        let exactly = request.at(["exactly", "deviceClassName"]);
+        let first = request.items_of("firstAvailable");
+        let first = first.filter_map(|it| it.get("deviceClassName"));
+        [request.get("deviceClassName"), exactly]
+            .into_iter()
+            .flatten()
+            .chain(first)
+    });
+    let mut classes = classes.filter_map(Node::text);
+    classes.find(|it| kinds.is_gpu_class(it)).map(str::to_owned)
+}

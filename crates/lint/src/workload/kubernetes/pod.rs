@@ -1,0 +1,227 @@
+//! The containers of a Pod.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::environment::{Environment, expand};
+use super::reader::Reader;
+use super::scheduling;
+use crate::workload::facts::{Container, GpuRequest, Mount, Role, RuntimeClass};
+use crate::workload::placement::Placement;
+use crate::workload::shape::LISTS;
+use imgcheck_base::document::Node;
+use imgcheck_launch::Overlay;
+
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The specification of a Pod, and what its containers share.
+pub(super) struct Template<'p> {
+    pod: &'p Node,
+    object: &'p Node,
+    group: String,
+    reader: &'p Reader<'p>,
+    placement: Arc<Placement>,
+}
+
+impl<'p> Template<'p> {
+    pub fn new(pod: &'p Node, object: &'p Node, group: String, reader: &'p Reader<'p>) -> Self {
+        let class = pod.text_of("runtimeClassName");
+        let selector = class.and_then(|it| reader.objects.runtime_selector(it));
+        let mut placement = scheduling::placement(pod, selector);
+        placement.flavors = reader.objects.flavors(object, reader.namespace, &placement);
+        Template {
+            placement: Arc::new(placement),
+            pod,
+            object,
+            group,
+            reader,
+        }
+    }
+
+    /// All containers: init and ephemeral ones, too.
+    pub fn containers(&self) -> Vec<Container> {
+        let lists = LISTS.iter();
+        let all = lists.flat_map(|(list, role)| {
+            let items = self.pod.items_of(list);
+            items.map(move |container| self.container(container, *role, None))
+        });
+        all.collect()
+    }
+
+    /// A container that is not in a list; without an image of its own it has the `image` of the object.
+    pub fn container_of(&self, container: &Node, image: Option<&Node>) -> Option<Container> {
+        let is_container = container.entries().next().is_some();
+        is_container.then(|| self.container(container, Role::Main, image))
+    }
+
+    fn container(&self, container: &Node, role: Role, fallback: Option<&Node>) -> Container {
+        let manifest = self.reader.manifest;
+        let image = container.get("image").or(fallback);
+        let restarts = container.text_of("restartPolicy") == Some("Always");
+        let environment = Environment::read(container, self.reader);
+        let mounts = self.mounts(container);
+        let command = ["command", "args"].map(|key| container.get(key));
+        let [own_command, args] = command.map(|list| {
+            let texts = list?.texts();
+            let expanded = texts.iter().map(|it| expand(it, &environment.values));
+            Some(expanded.collect::<Vec<_>>()).filter(|it| !it.is_empty())
+        });
+        let host_ipc = self.pod.text_of("hostIPC") == Some("true");
+        let runtime = self.pod.get("runtimeClassName");
+        Container {
+            name: container.text_of("name").unwrap_or_default().to_owned(),
+            group: self.group.clone(),
+            role: match role {
+                Role::Init if restarts => Role::Sidecar,
+                role => role,
+            },
+            image: image.and_then(Node::text).unwrap_or_default().to_owned(),
+            location: manifest.location(image.unwrap_or(container)),
+            command_location: command
+                .into_iter()
+                .flatten()
+                .next()
+                .map(|it| manifest.location(it)),
+            overlay: Overlay {
+                command: own_command,
+                args,
+                env: environment.values,
+                unset: BTreeSet::new(),
+                working_directory: container.text_of("workingDir").map(str::to_owned),
+                user: self.user(container),
+                volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+            },
+            env: environment.variables,
+            unknown: environment.unknown,
+            default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
+            mounts,
+            gpu: self.gpu(container),
+            has_unknown_claim: self.claims(container).any(|(_, class)| class.is_none()),
+            runtime_class: runtime.and_then(|class| {
+                Some(RuntimeClass {
+                    name: class.text()?.to_owned(),
+                    location: manifest.location(class),
+                })
+            }),
+            placement: self.placement.clone(),
+        }
+    }
+
+    /// `runAsUser` and `runAsGroup`, of the container or else of the Pod.
+    fn user(&self, container: &Node) -> Option<String> {
+        let of = |key: &str| {
+            let mut places = [container, self.pod].into_iter();
+            places.find_map(|it| it.get("securityContext")?.text_of(key))
+        };
+        let user = of("runAsUser")?;
+        Some(match of("runAsGroup") {
+            Some(group) => format!("{user}:{group}"),
+            None => user.to_owned(),
+        })
+    }
+
+    fn mounts(&self, container: &Node) -> Vec<Mount> {
+        let mount = |mount: &Node| {
+            let path = mount.text_of("mountPath")?;
+            let name = mount.text_of("name").unwrap_or_default();
+            let mut volumes = self.pod.items_of("volumes");
+            let volume = volumes.find(|it| it.text_of("name") == Some(name));
+            let kinds = volume.into_iter().flat_map(Node::entries);
+            let kind = kinds
+                .filter_map(|(key, _)| key.text())
+                .find(|key| *key != "name");
+            let mut claims = self
+                .object
+                .get("spec")
+                .into_iter()
+                .flat_map(|it| it.items_of("volumeClaimTemplates"));
+            let is_claim =
+                claims.any(|it| it.at(["metadata", "name"]).and_then(Node::text) == Some(name));
+            Some(Mount {
+                path: trimmed(path),
+                volume: name.to_owned(),
+                kind: match kind {
+                    Some(kind) => kind.to_owned(),
+                    None if is_claim => "persistentVolumeClaim".to_owned(),
+                    None => String::new(),
+                },
+                location: self
+                    .reader
+                    .manifest
+                    .location(mount.get("mountPath").unwrap_or(mount)),
+            })
+        };
+        container
+            .items_of("volumeMounts")
+            .filter_map(mount)
+            .collect()
+    }
+
+    /// The first request for GPUs: an extended resource, or a claim (dynamic resource allocation).
+    fn gpu(&self, container: &Node) -> Option<GpuRequest> {
+        let (manifest, kinds) = (self.reader.manifest, self.reader.kinds);
+        let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
+        // The trainer of a TrainJob and the roles of a SparkApplication have fields of their own.
+        let per_node = container.at(["resourcesPerNode", "limits"]);
+        let per_node = per_node.or(container.at(["resourcesPerNode", "requests"]));
+        let groups = groups.into_iter().flatten().chain(per_node);
+        let mut resources = groups.flat_map(Node::entries);
+        let resource = resources.find_map(|(key, value)| {
+            let count = value.text().and_then(|it| it.parse().ok());
+            let is_gpu = kinds.is_gpu_resource(key.text()?) && count != Some(0);
+            is_gpu.then(|| GpuRequest {
+                resource: key.text().unwrap_or_default().to_owned(),
+                count,
+                location: manifest.location(key),
+            })
+        });
+        resource.or_else(|| self.claim(container)).or_else(|| {
+            let gpu = container.get("gpu")?;
+            let name = gpu.text_of("name").filter(|it| kinds.is_gpu_resource(it))?;
+            Some(GpuRequest {
+                resource: name.to_owned(),
+                count: gpu.text_of("quantity").and_then(|it| it.parse().ok()),
+                location: manifest.location(gpu),
+            })
+        })
+    }
+
+    /// The request by a claim for a GPU.
+    fn claim(&self, container: &Node) -> Option<GpuRequest> {
+        let mut claims = self.claims(container);
+        claims.find_map(|(used, class)| {
+            Some(GpuRequest {
+                resource: class??.to_owned(),
+                count: None,
+                location: self.reader.manifest.location(used),
+            })
+        })
+    }
+
+    /// The resource claims that a container uses, as [`Objects::gpu_claim`](super::objects::Objects::gpu_claim) knows them.
+    fn claims<'c>(
+        &'c self,
+        container: &'c Node,
+    ) -> impl Iterator<Item = (&'c Node, Option<Option<&'c str>>)> {
+        let reader = self.reader;
+        let used = container.get("resources").into_iter();
+        used.flat_map(|it| it.items_of("claims"))
+            .filter_map(move |used| {
+                let name = used.text_of("name")?;
+                let mut declared = self.pod.items_of("resourceClaims");
+                let declared = declared.find(|it| it.text_of("name") == Some(name))?;
+                let template = declared
+                    .text_of("resourceClaimTemplateName")
+                    .or(declared.text_of("resourceClaimName"))?;
+                Some((used, reader.objects.gpu_claim(reader.namespace, template)))
+            })
+    }
+}
+
+/// A path without slashes at its end.
+pub(super) fn trimmed(path: &str) -> String {
+    match path.trim_end_matches('/') {
+        "" => "/".to_owned(),
+        path => path.to_owned(),
+    }
+}

@@ -1,0 +1,216 @@
+//! What a manifest deploys: containers, what they replace in their images, and where they may run.
+//!
+//! [`read`] turns the text of files into [`Workload`]s. Nothing here reads an image.
+
+mod compose;
+mod evidence;
+mod facts;
+mod hints;
+mod judged;
+mod kinds;
+mod kubernetes;
+mod placement;
+mod script;
+mod shape;
+mod text;
+
+use crate::lint::compose::services;
+use imgcheck_base::document::{self, Node};
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::lexical;
+
+pub use facts::{
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, Role, RuntimeClass, Unknown, Variable,
+    Workload,
+};
+pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
+pub use kinds::Kinds;
+pub use kubernetes::{Objects, QUEUE, TRAIN_JOB};
+pub use lexical::is_below;
+pub use placement::Placement;
+use text::Manifest;
+
+/// The largest file, in bytes.
+pub const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// The most containers of one file.
+const MAX_CONTAINERS: usize = 10_000;
+
+/// A file that could not be read, and why.
+pub type Malformed = (String, Error);
+
+/// Reads the workloads of files, each a name and a text. Objects refer to each other across files, and to those of a cluster, which are
+/// not judged themselves; what the files say counts more.
+pub fn read(
+    files: &[(String, String)],
+    of_cluster: &[serde_json::Value],
+    kinds: &Kinds,
+) -> (Vec<Workload>, Vec<Malformed>) {
+    let (mut workloads, mut malformed) = (Vec::new(), Vec::new());
+    let mut objects = Objects::default();
+    objects.add_all(of_cluster, kinds);
+    let mut parsed = Vec::new();
+    for (name, text) in files {
+        match documents(name, text) {
+            Ok((manifest, documents)) => {
+                let mut flat = Vec::new();
+                documents
+                    .iter()
+                    .for_each(|it| shape::flatten(it, &mut flat));
+                flat.iter().for_each(|it| objects.add(it, kinds));
+                parsed.push((manifest, documents));
+            }
+            Err(error) => malformed.push((name.clone(), error)),
+        }
+    }
+    for (manifest, documents) in &parsed {
+        match workloads_of(manifest, documents, &objects, kinds) {
+            Ok(found) => workloads.extend(found),
+            Err(error) => malformed.push((manifest.name().to_owned(), error)),
+        }
+    }
+    (workloads, malformed)
+}
+
+/// Reads the workload of one object that a cluster is asked to store; `None` if it starts no container. It has no text and no name, so
+/// equal objects have equal workloads.
+pub fn of_object(
+    object: &serde_json::Value,
+    namespace: &str,
+    objects: &Objects,
+    kinds: &Kinds,
+) -> Option<Workload> {
+    let manifest = Manifest::new("", "").ok()?;
+    let mut node = Node::of_json(object);
+    if !shape::is_object(&node) {
+        return None;
+    }
+    // Its metadata may not have it yet.
+    if let Some(metadata) = node.at_mut(&["metadata"]) {
+        metadata.set("namespace", Node::of_json(&namespace.into()));
+    }
+    let mut workload = kubernetes::understood(&node, &manifest, objects, kinds);
+    if let more @ 1.. = workload.containers.len().saturating_sub(MAX_CONTAINERS) {
+        // Nobody looks at them, so they must not pass: a container without an image does not.
+        workload.containers.truncate(MAX_CONTAINERS);
+        workload.containers.push(Container {
+            name: format!("{more} more"),
+            has_unknown_claim: true,
+            ..Container::default()
+        });
+    }
+    let is_empty = workload.containers.is_empty();
+    (!is_empty).then(|| workload.in_cluster(namespace))
+}
+
+/// Whether something in an object that a cluster is asked to store looks like an image or a GPU request, and belongs to no container that
+/// is understood.
+pub fn has_more(object: &serde_json::Value, objects: &Objects, kinds: &Kinds) -> bool {
+    let node = Node::of_json(object);
+    let read = |manifest: Manifest| kubernetes::read(&node, &manifest, objects, kinds);
+    let workload = Manifest::new("", "").ok().and_then(read);
+    shape::is_object(&node) && workload.is_some_and(|it| !it.not_understood.is_empty())
+}
+
+fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {
+    let manifest = Manifest::new(name, text)?;
+    if script::is_script(manifest.text()) {
+        return Ok((manifest, Vec::new()));
+    }
+    let documents = document::read(name, manifest.text())
+        .map_err(|error| template(&manifest).unwrap_or(error.in_judged_file()))?;
+    if let Some(key) = documents.iter().find_map(Node::key_without_text) {
+        let place = key.span.clone();
+        return Err(template(&manifest).unwrap_or_else(|| {
+            manifest.fault(
+                place,
+                "this key is not text",
+                "quote it, or correct the indentation",
+            )
+        }));
+    }
+    Ok((manifest, documents))
+}
+
+/// The error of a file that is a template, at its first placeholder.
+fn template(manifest: &Manifest) -> Option<Error> {
+    let at = manifest.text().find("{{")?;
+    Some(manifest.fault(
+        at..at + 2,
+        "this is a template",
+        "render it first: `helm template … | imgcheck preflight -`",
+    ))
+}
+
+fn workloads_of(
+    manifest: &Manifest,
+    documents: &[Node],
+    objects: &Objects,
+    kinds: &Kinds,
+) -> Result<Vec<Workload>> {
+    let mut flat = Vec::new();
+    documents
+        .iter()
+        .for_each(|it| shape::flatten(it, &mut flat));
+    let mut workloads = Vec::new();
+    if script::is_script(manifest.text()) {
+        workloads.extend(script::read(manifest, kinds));
+    }
+    for document in flat {
+        if let Some(services) = services(document) {
+            workloads.push(compose::read(document, services, manifest, kinds));
+            continue;
+        }
+        if shape::is_object(document) {
+            workloads.extend(kubernetes::read(document, manifest, objects, kinds));
+            continue;
+        }
+        let problem = "neither a Kubernetes object nor a Compose file";
+        let help = "an object has `apiVersion` and `kind`, a Compose file has `services`";
+        return Err(manifest.fault(document.span.clone(), problem, help));
+    }
+    let containers = workloads.iter().flat_map(|it: &Workload| &it.containers);
+    if containers.clone().count() > MAX_CONTAINERS {
+        let name = manifest.name();
+        return Err(Error::usage(format!(
+            "{name}: more than {MAX_CONTAINERS} containers"
+        )));
+    }
+    let is_template = |it: &&Container| it.image.contains("{{");
+    match containers.clone().find(is_template) {
+        Some(container) => Err(manifest.fault_at(
+            &container.location,
+            "this is a template",
+            "render it first: `helm template … | imgcheck preflight -`",
+        )),
+        None => Ok(workloads),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn containers_beyond_the_limit_do_not_pass() -> Result<()> {
+        let kinds = imgcheck_model::knowledge::table("workloads")?;
+        let read = |count: usize| {
+            let containers: Vec<_> = (0..count)
+                .map(|at| json!({"name": format!("c{at}"), "image": "a/b:1"}))
+                .collect();
+            let pod =
+                json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": containers}});
+            of_object(&pod, "ml", &Objects::default(), &kinds).unwrap_or_default()
+        };
+        let limit = read(MAX_CONTAINERS).containers;
+        assert_eq!(limit.len(), MAX_CONTAINERS);
+        assert!(limit.iter().all(|it| it.image == "a/b:1"));
+        let more = read(MAX_CONTAINERS + 3).containers;
+        assert_eq!(more.len(), MAX_CONTAINERS + 1);
+        let last = &more[MAX_CONTAINERS];
+        assert_eq!((last.name.as_str(), last.image.as_str()), ("3 more", ""));
+        assert!(last.has_unknown_claim);
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! `docker run` and `podman run`.
+
+use std::collections::BTreeSet;
+
+use super::container::{bind, command, started};
+use super::options::{Options, Word};
+use crate::workload::facts::{Container, GpuRequest, Variable};
+use crate::workload::text::Manifest;
+use imgcheck_launch::{Overlay, known_user};
+
+/// Options without a value.
+const FLAGS: [&str; 12] = [
+    "-d",
+    "--detach",
+    "-i",
+    "--interactive",
+    "-t",
+    "--tty",
+    "--rm",
+    "--init",
+    "--privileged",
+    "--read-only",
+    "-P",
+    "--no-healthcheck",
+];
+
+/// `[OPTION …] IMAGE [COMMAND …]`.
+pub(super) fn container(words: &[Word], manifest: &Manifest) -> Option<Container> {
+    let (mut env, mut mounts, mut entrypoint) = (Vec::new(), Vec::new(), None);
+    let (mut gpu, mut directory, mut user, mut has_shm) = (None, None, None, false);
+    let mut options = Options {
+        rest: words,
+        flags: &FLAGS,
+    };
+    for option in options.by_ref() {
+        let (value, span) = (option.value, option.span);
+        match option.name {
+            "-e" | "--env" => {
+                let (name, value) = value
+                    .split_once('=')
+                    .map_or((value, None), |(name, value)| (name, Some(value)));
+                env.push(Variable {
+                    name: name.to_owned(),
+                    value: value.filter(|it| !it.contains('$')).map(str::to_owned),
+                    location: manifest.range(span),
+                });
+            }
+            "-v" | "--volume" => mounts.push(bind(value, span, manifest)),
+            "--entrypoint" => entrypoint = Some(vec![value.to_owned()]),
+            "-w" | "--workdir" => directory = Some(value.to_owned()),
+            "-u" | "--user" => user = Some(known_user(value.to_owned())),
+            "--shm-size" => has_shm = true,
+            "--ipc" => has_shm |= value == "host",
+            "--gpus" => {
+                gpu = Some(GpuRequest {
+                    resource: "--gpus".to_owned(),
+                    count: value.parse().ok(),
+                    location: manifest.range(span),
+                });
+            }
+            _ => {}
+        }
+    }
+    let (image, arguments) = options.rest.split_first()?;
+    let known = env.iter();
+    let known = known.filter_map(|it: &Variable| Some((it.name.clone(), it.value.clone()?)));
+    Some(Container {
+        overlay: Overlay {
+            command: entrypoint,
+            args: command(arguments),
+            env: known.collect(),
+            unset: BTreeSet::new(),
+            working_directory: directory,
+            user,
+            volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+        },
+        command_location: arguments.first().map(|it| manifest.range(it.span.clone())),
+        env,
+        mounts,
+        gpu,
+        default_shm: !has_shm,
+        ..started("docker run", &image.text, image.span.clone(), manifest)
+    })
+}

@@ -1,0 +1,9 @@
+//! What imgcheck knows of an image: what was promised ([`claims`]), what is in it ([`stack`]), what its processes load ([`process`]), and on
+//! which machines that runs ([`targets`]).
+
+pub mod claims;
+pub mod finding;
+pub mod knowledge;
+pub mod process;
+pub mod stack;
+pub mod targets;

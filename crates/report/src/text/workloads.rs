@@ -1,0 +1,156 @@
+//! The report of `imgcheck preflight` for a terminal: each workload, its containers, the node classes on which their images run, and
+//! each finding with the line of the manifest.
+
+use anstyle::AnsiColor;
+
+use super::file::{diagnostic, files};
+use super::gaps;
+use super::heading::judged_by;
+use super::options::TextOptions;
+use super::reasons;
+use super::style::{BOLD, DIM, color, colored, line, separate};
+use crate::details::{count, full_tally};
+use crate::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
+use imgcheck_model::finding::Severity;
+
+/// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
+pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptions) -> String {
+    let mut out = String::new();
+    for workload in report.workloads {
+        let containers = workload.containers.iter();
+        let shown: Vec<_> = containers
+            .filter(|it| options.shows(it.verdict(fail_on), it.findings()))
+            .collect();
+        let is_incomplete = workload.verdict == Verdict::Incomplete;
+        if !shown.is_empty() || is_incomplete || !options.is_quiet() {
+            separate(&mut out);
+            write(&mut out, workload, &shown, fail_on, options);
+        }
+    }
+    let unread = |file: &&crate::FileReport| {
+        let containers = report.workloads.iter().flat_map(|it| &it.containers);
+        file.gaps.is_empty() && !containers.clone().any(|it| it.title == file.file)
+    };
+    let others: Vec<_> = report.files.iter().filter(unread).cloned().collect();
+    let others = files(&others, options);
+    if !others.is_empty() {
+        separate(&mut out);
+        out.push_str(&others);
+    }
+    if !options.is_quiet() {
+        judged_by(&mut out, report);
+    }
+    out
+}
+
+fn write(
+    out: &mut String,
+    workload: &WorkloadReport,
+    containers: &[&ContainerReport],
+    fail_on: Option<Severity>,
+    options: &TextOptions,
+) {
+    let (file, title) = (one_line(&workload.file), one_line(&workload.title));
+    line(out, &format!("{BOLD}{title}{BOLD:#} {DIM}({file}){DIM:#}"));
+    if !options.is_quiet() || workload.verdict == Verdict::Incomplete {
+        gaps::of_workload(out, workload, options.width);
+    }
+    for container in containers {
+        heading(out, container, fail_on);
+        classes(out, container);
+        for finding in options.shown(container.findings()) {
+            line(out, &format!("\n{}", diagnostic(finding, options.width)));
+        }
+        if options.is_verbose() {
+            reasons::ignored(out, container.ignored(), options.width);
+        }
+        if options.is_quiet() && container.verdict(fail_on) != Verdict::Incomplete {
+            continue;
+        }
+        let gaps = container.judged.iter().flat_map(|it| &it.gaps);
+        for gap in gaps {
+            let message = one_line(&gap.message);
+            line(
+                out,
+                &format!("\n{DIM}not judged ({}): {message}{DIM:#}", gap.code),
+            );
+        }
+        let (found, ignored) = (container.findings(), container.ignored());
+        if !found.is_empty() || !ignored.is_empty() {
+            let (words, ignored) = full_tally(found, ignored);
+            line(out, &format!("\n{words}{ignored}"));
+        }
+    }
+}
+
+/// `PASS  worker  repository:tag`.
+fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severity>) {
+    let name = match container.group.as_str() {
+        "" => one_line(&container.name),
+        group => one_line(&format!("{group}/{}", container.name)),
+    };
+    let role = match container.role {
+        "main" => String::new(),
+        role => format!(" {DIM}({role}){DIM:#}"),
+    };
+    let verdict = colored(container.verdict(fail_on));
+    let image = match container.image.as_str() {
+        "" => "the image is not named".to_owned(),
+        image => one_line(image),
+    };
+    line(
+        out,
+        &format!("\n{verdict}  {BOLD}{name}{BOLD:#}{role}  {image}"),
+    );
+    if let Some(problem) = &container.problem {
+        let problem = one_line(problem.lines().next().unwrap_or_default());
+        line(out, &format!("      could not be read: {problem}"));
+    }
+}
+
+/// How many node classes the image runs on, and why not on the others.
+fn classes(out: &mut String, container: &ContainerReport) {
+    let all = &container.classes;
+    if !container.knows_nodes {
+        return;
+    }
+    if all.is_empty() {
+        return line(out, "      the scheduler can choose none of the nodes");
+    }
+    let count_of = |verdict| all.iter().filter(|it| it.verdict == verdict).count();
+    let unknown = match count_of(Verdict::Incomplete) {
+        0 => String::new(),
+        several => format!(", {several} unknown"),
+    };
+    let good = count_of(Verdict::Pass);
+    let classes = match all.len() {
+        1 => "1 node class".to_owned(),
+        several => format!("{several} node classes"),
+    };
+    line(out, &format!("      runs on {good} of {classes}{unknown}"));
+    let width = all.iter().map(|it| one_line(&it.name).chars().count());
+    let width = width.max().unwrap_or_default();
+    for class in all {
+        let name = one_line(&class.name);
+        line(
+            out,
+            &format!("        {}  {name:width$}  {}", word(class), reason(class)),
+        );
+    }
+}
+
+fn word(class: &ClassReport) -> String {
+    let (style, word) = match class.verdict {
+        Verdict::Pass => (color(AnsiColor::Green), "yes    "),
+        Verdict::Incomplete => (color(AnsiColor::Yellow), "unknown"),
+        Verdict::Fail => (color(AnsiColor::Red), "no     "),
+    };
+    format!("{style}{word}{style:#}")
+}
+
+fn reason(class: &ClassReport) -> String {
+    match class.reason.as_str() {
+        "" => format!("{DIM}{}{DIM:#}", count(class.nodes, "node")),
+        reason => one_line(reason),
+    }
+}

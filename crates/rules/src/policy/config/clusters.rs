@@ -1,0 +1,58 @@
+//! The clusters that a configuration declares.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Source;
+use crate::policy::file::{ClusterEntry, NodeEntry};
+use imgcheck_base::error::Result;
+use imgcheck_base::yaml::{self, Spanned};
+use imgcheck_model::targets::nodes::{Cluster, Node, NodeClass, Taint};
+use imgcheck_model::targets::{Tables, Target};
+
+impl Source {
+    pub(super) fn clusters(
+        &self,
+        entries: &BTreeMap<String, ClusterEntry>,
+        tables: &Tables,
+    ) -> Result<Vec<Cluster>> {
+        let cluster = |(name, entry): (&String, &ClusterEntry)| {
+            Ok(Cluster {
+                name: name.clone(),
+                classes: self.each(&entry.nodes, |source, it| source.node_class(it, tables))?,
+            })
+        };
+        entries.iter().map(cluster).collect()
+    }
+
+    fn node_class(&self, entry: &NodeEntry, tables: &Tables) -> Result<Arc<NodeClass>> {
+        let gpu = entry.gpu.as_ref();
+        let target = Target {
+            name: entry.name.value.clone(),
+            gpus: gpu.map(|it| it.value.clone()).into_iter().collect(),
+            driver: entry.driver.as_ref().map(|it| it.value.clone()),
+        };
+        self.check_pairs(entry.gpu.as_slice(), entry.driver.as_ref(), tables)?;
+        let taint = |source: &Self, text: &Spanned<String>| {
+            let help = "write `key=value:NoSchedule` or `key:NoSchedule`";
+            Taint::parse(&text.value).ok_or_else(|| {
+                let problem = format!("`{}` is not a taint", text.value);
+                source.fault(yaml::span(text), &problem, help)
+            })
+        };
+        let architecture = entry.arch.as_deref().unwrap_or("amd64");
+        Ok(Arc::new(NodeClass {
+            has_gpu: !target.gpus.is_empty() || target.driver.is_some(),
+            architecture: architecture.to_owned(),
+            cdi: entry.cdi,
+            nodes: vec![Node {
+                name: target.name.clone(),
+                labels: entry.labels.clone().map(Arc::new),
+                architecture: architecture.to_owned(),
+                taints: self.each(&entry.taints, taint)?,
+                resources: None,
+            }],
+            target,
+        }))
+    }
+}

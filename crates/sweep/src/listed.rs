@@ -1,0 +1,14 @@
+//! A reference as a source lists it.
+
+/// A reference as a source lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// What people call it; `None` for what the image records of itself.
+    pub reference: Option<String>,
+    /// Where it is read, as `imgcheck check` takes it.
+    pub source: String,
+    /// Running Pods that use it, if they were counted.
+    pub pods: Option<u64>,
+    /// How often its repository was pulled, if the registry says so.
+    pub pulls: Option<u64>,
+}
