@@ -135,7 +135,7 @@ pub use imgcheck_checker::{
 };
 pub use imgcheck_checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,
-    KnowledgeStatus, LineFix, LintRequest, PreflightRequest, Report, Schema, Subject, Unread, View,
+    KnowledgeStatus, LintRequest, PreflightRequest, Report, Schema, Subject, Unread, View,
 };
 pub use imgcheck_cluster::Connection;
 pub use imgcheck_elf::Depth;

@@ -172,7 +172,6 @@ Examples:
   imgcheck lint Dockerfile
   imgcheck lint Dockerfile requirements.txt environment.yml pyproject.toml
   imgcheck lint .
-  imgcheck lint --fix docker/
   imgcheck lint --kind dockerfile - < build/gpu.template
   imgcheck lint -f json --fail-on warning docker/";
 

@@ -4,11 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use imgcheck::{Checker, FileKind, ImageRequest, LintRequest, Verdict};
 
-use super::fix;
 use super::formats::{self, LintFormat};
 use super::images::finish;
 use super::interrupt::{GRACE, Run, Stop};
@@ -16,9 +14,6 @@ use super::limits::LimitArguments;
 use super::output::OutputArguments;
 use super::policy::{PolicyArguments, today};
 use super::view::ViewArguments;
-
-/// How often files are fixed and checked again.
-const FIXES: usize = 10;
 
 /// Arguments of `imgcheck lint`.
 #[derive(Debug, Args)]
@@ -41,9 +36,6 @@ pub struct LintArguments {
     /// Check also the Dockerfiles, Compose files and bake files below the working directory that use one of the files
     #[arg(long, env = "IMGCHECK_PARTNERS")]
     partners: bool,
-    /// Fix what can be fixed without a doubt, show it, and report the rest
-    #[arg(long, env = "IMGCHECK_FIX", value_parser = BoolishValueParser::new())]
-    fix: bool,
     #[command(flatten)]
     limits: LimitArguments,
     #[command(flatten)]
@@ -94,19 +86,9 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
     let checker = arguments.limits.apply(Checker::builder());
     let checker = Arc::new(arguments.policy.apply(checker)?.build()?);
     let run = Run::start(&checker, GRACE, || ())?;
-    let lint = || {
-        let report = checker.lint(&request(arguments), today(), &run.cancellation());
-        run.check()?;
-        Ok::<_, Stop>(report?)
-    };
-    let mut report = lint()?;
-    // A line with several faults is fixed one by one.
-    for _ in 0..FIXES {
-        if !arguments.fix || !fix::write(&report.fixes())? {
-            break;
-        }
-        report = lint()?;
-    }
+    let report = checker.lint(&request(arguments), today(), &run.cancellation());
+    run.check()?;
+    let report = report?;
     formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
     let is_baseline = arguments

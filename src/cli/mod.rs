@@ -9,7 +9,6 @@ mod diff;
 mod examples;
 mod explain;
 mod facts;
-mod fix;
 mod formats;
 mod images;
 mod init;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test file uses its part
 
+use imgcheck_model::process::cause::When;
 use std::sync::{Arc, LazyLock};
 
 use imgcheck_elf::Depth;
@@ -215,7 +216,7 @@ fn tree(text: &str) -> Tree {
             request: text.to_owned(),
             reason: text.to_owned(),
             package: "torch".to_owned(),
-            when: "import".to_owned(),
+            when: When::Import,
             readings: [("version".to_owned(), text.to_owned())].into(),
             ..ObjectFacts::default()
         },
@@ -239,7 +240,7 @@ fn tree(text: &str) -> Tree {
             objects: vec![object(None), object(Some(0))],
             failures: vec![FailedLoad {
                 package: "torch".to_owned(),
-                when: "import".to_owned(),
+                when: When::Import,
                 optional: false,
                 library: text.to_owned(),
                 needed_by: format!("/{text}"),

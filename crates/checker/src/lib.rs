@@ -10,7 +10,6 @@ mod cached_model;
 mod check;
 mod codes;
 mod facts;
-mod fix;
 mod fleet;
 mod inline_ignores;
 mod judge;
@@ -42,7 +41,6 @@ pub use attest::{
 pub use builder::CheckerBuilder;
 pub use facts::HeldLayers;
 pub use facts::ImageFacts;
-pub use fix::LineFix;
 pub use kept::{Reports, SharedLayers, UnreadReason};
 pub use lint_request::LintRequest;
 pub use preflight::PreflightRequest;

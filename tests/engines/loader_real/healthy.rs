@@ -1,5 +1,6 @@
 //! Images in which everything works.
 
+use imgcheck_model::process::cause::When;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -153,7 +154,7 @@ fn what_an_image_imports_is_predicted_in_order() {
             wrong.push(format!("{}: no process imports {packages:?}", name(&image)));
             continue;
         };
-        let is_used = |object: &&ObjectFacts| object.when != "use" && of_interest(&object.path);
+        let is_used = |object: &&ObjectFacts| object.when != When::Use && of_interest(&object.path);
         let predicted = process.objects.iter().filter(is_used);
         let real: Vec<&str> = observed
             .objects

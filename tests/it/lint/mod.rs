@@ -1,7 +1,6 @@
 //! `imgcheck lint`: faults of files that images are built from, files that are fine, files that cannot be parsed.
 
 mod cases;
-mod fixes;
 mod inputs;
 mod packages;
 mod reports;

@@ -4,6 +4,7 @@ use imgcheck::Overlay;
 use imgcheck_elf::ElfFacts;
 use imgcheck_model::finding::{Finding, Severity};
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::cause::When;
 use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
 
 use super::{names, symbol};
@@ -51,7 +52,10 @@ fn said(image: &Image) -> Vec<Finding> {
 }
 
 fn faults(facts: &LoaderFacts) -> usize {
-    let missing = facts.missing.iter().filter(|it| it.context.when != "use");
+    let missing = facts
+        .missing
+        .iter()
+        .filter(|it| it.context.when != When::Use);
     missing.count() + facts.undefined_symbols.len()
 }
 
@@ -132,7 +136,7 @@ fn torch_2_5_0_alone_looks_for_cufile() {
     };
     let shown = |image: Image| {
         let missing = image.loader().missing;
-        let first = missing.into_iter().find(|it| it.context.when != "use");
+        let first = missing.into_iter().find(|it| it.context.when != When::Use);
         first.map_or_else(String::new, |it| it.context.shown)
     };
     let message = "ValueError: libcufile.so.*[0-9] not found in the system path";

@@ -3,6 +3,7 @@
 use imgcheck::Overlay;
 use imgcheck_elf::ElfFacts;
 use imgcheck_image::EntryKind;
+use imgcheck_model::process::cause::When;
 
 use super::{pytorch, symbol};
 use crate::sample::{SITE, elf};
@@ -60,8 +61,8 @@ fn the_tree_keeps_what_a_failed_load_had_mapped() {
     let object = &unmapped.next().unwrap().facts;
     assert!(object.path.ends_with("/libtorch_global_deps.so"));
     assert_eq!(
-        (object.package.as_str(), object.when.as_str()),
-        ("torch", "import")
+        (object.package.as_str(), object.when),
+        ("torch", When::Import)
     );
     assert!(!process.objects[0].unmapped);
 }

@@ -11,6 +11,7 @@ use imgcheck::Overlay;
 use imgcheck_elf::ElfFacts;
 use imgcheck_elf::facts::{Bound, Import};
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::cause::{FoundBy, When};
 use imgcheck_model::process::facts::ProcessFacts;
 use serde_json::json;
 
@@ -63,7 +64,7 @@ fn torch_preloads_the_compilers_of_the_wheels() {
     );
     let cudart = &process.objects[4];
     assert_eq!(cudart.reason, "DT_RPATH of libtorch_global_deps.so");
-    assert_eq!((cudart.found_by.as_str(), cudart.global), ("rpath", true));
+    assert_eq!((cudart.found_by, cudart.global), (FoundBy::Rpath, true));
     assert_eq!(
         (cudart.directory.as_str(), cudart.cuda.as_str()),
         ("nvidia/cuda_runtime", "12")
@@ -74,7 +75,7 @@ fn torch_preloads_the_compilers_of_the_wheels() {
         facts
             .missing
             .iter()
-            .all(|missing| missing.context.when == "use")
+            .all(|missing| missing.context.when == When::Use)
     );
 }
 

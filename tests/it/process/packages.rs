@@ -3,6 +3,7 @@
 
 use imgcheck_elf::ElfFacts;
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::cause::{When, Without};
 use imgcheck_model::process::facts::Missing;
 
 use super::{names, pytorch};
@@ -81,8 +82,8 @@ fn a_missing_choice_names_what_the_package_has_instead() {
         .unwrap();
     let context = &missing.context;
     assert_eq!(
-        (context.optional, context.without.as_str()),
-        (true, "package")
+        (context.optional, context.without),
+        (true, Without::Package)
     );
     assert_eq!(
         context.shown,
@@ -311,8 +312,8 @@ fn a_bundled_dispatcher_of_cudnn_needs_its_sublibraries() {
     );
     let context = &missing[0].context;
     assert_eq!(
-        (context.package.as_str(), context.when.as_str()),
-        ("ctranslate2", "use")
+        (context.package.as_str(), context.when),
+        ("ctranslate2", When::Use)
     );
     assert_eq!(
         context.shown,

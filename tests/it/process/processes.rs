@@ -3,6 +3,7 @@
 use imgcheck::Overlay;
 use imgcheck_elf::ElfFacts;
 use imgcheck_elf::facts::GpuCode;
+use imgcheck_model::process::cause::{When, Without};
 
 use super::pytorch;
 use crate::sample::{Image, LOADER, SITE, elf, identified, program};
@@ -50,7 +51,7 @@ fn programs_of_gpu_libraries_are_processes_and_tools_are_not() {
     assert_eq!(process.name, "/opt/server/bin/server");
     assert!(process.main);
     assert_eq!(facts.missing[0].library, "libserver.so");
-    assert_eq!(facts.missing[0].context.when, "start");
+    assert_eq!(facts.missing[0].context.when, When::Start);
     assert_eq!(facts.missing[0].elsewhere, ["/opt/server/lib/libserver.so"]);
 }
 
@@ -136,8 +137,11 @@ fn modules_of_packages_without_a_table_are_tried() {
         described.collect::<Vec<_>>()
     };
     let image = || with_module(Image::python(), &["libgomp.so.1", "libcuda.so.1"]);
-    let found = ("lightgbm", "module", "libgomp.so.1");
-    let found = [(found.0.to_owned(), found.1.to_owned(), found.2.to_owned())];
+    let found = [(
+        "lightgbm".to_owned(),
+        Without::Module,
+        "libgomp.so.1".to_owned(),
+    )];
     assert_eq!(missing(image()), found);
     // Python code may load a library of the search path before.
     let beside = image().library(&format!("{SITE}/other"), "libgomp.so.1", &[]);
@@ -163,6 +167,6 @@ fn modules_are_no_objects_of_the_process() {
     let modules = with
         .missing
         .iter()
-        .filter(|it| it.context.without == "module");
+        .filter(|it| it.context.without == Without::Module);
     assert_eq!(modules.count(), 1);
 }

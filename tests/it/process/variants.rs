@@ -3,6 +3,7 @@
 
 use imgcheck_elf::ElfFacts;
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::cause::{When, Without};
 
 use super::{names, pytorch, symbol};
 use crate::sample::{Image, SITE, elf};
@@ -20,9 +21,9 @@ fn undefined(name: &str, needed: &[&str]) -> ElfFacts {
 }
 
 /// The process, package and outcome of each missing library: required or not, and without what the program goes on.
-fn missing(facts: &LoaderFacts) -> Vec<(&str, &str, bool, &str)> {
+fn missing(facts: &LoaderFacts) -> Vec<(&str, &str, bool, Without)> {
     let missing = facts.missing.iter();
-    let missing = missing.filter(|it| it.context.when != "use" && !it.host_provided);
+    let missing = missing.filter(|it| it.context.when != When::Use && !it.host_provided);
     missing
         .map(|it| {
             let context = &it.context;
@@ -31,7 +32,7 @@ fn missing(facts: &LoaderFacts) -> Vec<(&str, &str, bool, &str)> {
                 context.package.as_str(),
                 library,
                 context.optional,
-                context.without.as_str(),
+                context.without,
             )
         })
         .collect()
@@ -131,7 +132,12 @@ fn the_failure_of_the_ffmpeg_that_is_there_comes_first_and_hides_no_other() {
         ]
     );
     // What would fail next, of the same set only.
-    let libpython = ("torchcodec", "libpython3.11.so.1.0", false, "");
+    let libpython = (
+        "torchcodec",
+        "libpython3.11.so.1.0",
+        false,
+        Without::Unknown,
+    );
     assert_eq!(missing(&facts), [libpython]);
     let facts = with_libpython(with_ffmpeg_5(torchcodec(core5))).loader();
     assert_eq!(missing(&facts), []);
@@ -144,7 +150,12 @@ fn a_missing_libpython_is_the_failure_where_all_else_fits() {
     let facts = with_ffmpeg_5(torchcodec(elf(&CORE5))).loader();
     assert_eq!(
         missing(&facts),
-        [("torchcodec", "libpython3.11.so.1.0", false, "")]
+        [(
+            "torchcodec",
+            "libpython3.11.so.1.0",
+            false,
+            Without::Unknown
+        )]
     );
     assert_eq!(facts.missing[0].context.tried.len(), 4);
 }
@@ -154,7 +165,7 @@ fn without_ffmpeg_the_first_set_stands_for_all() {
     let facts = with_libpython(torchcodec(elf(&CORE5))).loader();
     assert_eq!(
         missing(&facts),
-        [("torchcodec", "libavutil.so.60", false, "")]
+        [("torchcodec", "libavutil.so.60", false, Without::Unknown)]
     );
     assert_eq!(facts.missing[0].context.tried.len(), 4);
     assert!(!succeeds(&facts, "torchcodec"));
@@ -185,7 +196,7 @@ fn libheif_and_ffmpeg_are_optional_for_torchcodec_0_16() {
     let without = image(fits()).loader();
     assert_eq!(
         missing(&without),
-        [("torchcodec", "libavutil.so.57", true, "feature")]
+        [("torchcodec", "libavutil.so.57", true, Without::Feature)]
     );
     assert!(succeeds(&without, "torchcodec"));
     let other = undefined("_ZN3c103fooEv", &["libtorch_python.so"]);
@@ -224,7 +235,7 @@ fn only_the_extension_for_the_installed_pytorch_counts() {
     let none = nixl(&[12], &["27", "29"]).loader();
     assert_eq!(
         missing(&none),
-        [("nixl-cu12", "nixl_ep_cpp_torch28", true, "module")]
+        [("nixl-cu12", "nixl_ep_cpp_torch28", true, Without::Module)]
     );
     let fault = &none.missing[0];
     assert_eq!(
@@ -239,7 +250,7 @@ fn only_the_extension_for_the_installed_pytorch_counts() {
     let broken = nixl(&[13], &["27", "28"]).loader();
     assert_eq!(
         missing(&broken),
-        [("nixl-cu13", "libcudart.so.13", true, "module")]
+        [("nixl-cu13", "libcudart.so.13", true, Without::Module)]
     );
 }
 
@@ -261,7 +272,10 @@ fn the_backend_for_another_cuda_is_not_imported() {
         assert!(succeeds(&facts, "nixl") && succeeds(&facts, "nixl-cu12"));
     }
     let other = meta(&[13]);
-    assert_eq!(missing(&other), [("nixl", "nixl_cu12", false, "")]);
+    assert_eq!(
+        missing(&other),
+        [("nixl", "nixl_cu12", false, Without::Unknown)]
+    );
     assert_eq!(
         other.missing[0].context.message,
         "ImportError: detected CUDA 12 but nixl-cu12 is not installed"
@@ -282,7 +296,7 @@ fn the_backend_for_another_cuda_is_not_imported() {
             &[needed],
         );
     }
-    let gone = ("nixl-cu12", "libgone.so", false, "");
+    let gone = ("nixl-cu12", "libgone.so", false, Without::Unknown);
     assert_eq!(missing(&with_meta(unknown)), [gone]);
 }
 
@@ -300,12 +314,18 @@ fn sgl_kernel_fails_where_no_gpu_has_an_extension_that_loads() {
     let (there, gone) = ("libtorch_python.so", "libnvrtc.so.11.2");
     assert!(is_clean(&image(there, there)));
     let broken = image(gone, gone);
-    assert_eq!(missing(&broken), [("sgl-kernel", gone, false, "")]);
+    assert_eq!(
+        missing(&broken),
+        [("sgl-kernel", gone, false, Without::Unknown)]
+    );
     assert_eq!(broken.missing[0].context.tried.len(), 1);
     assert!(!succeeds(&broken, "sgl-kernel"));
     // Which one a program imports depends on its GPU.
     for facts in [image(gone, there), image(there, gone)] {
-        assert_eq!(missing(&facts), [("sgl-kernel", gone, true, "module")]);
+        assert_eq!(
+            missing(&facts),
+            [("sgl-kernel", gone, true, Without::Module)]
+        );
         assert!(succeeds(&facts, "sgl-kernel"));
     }
 }
@@ -329,14 +349,14 @@ fn mooncake_is_of_no_use_where_neither_engine_nor_store_loads() {
     let (there, gone) = ("libcudart.so.12", "libcudart.so.13");
     assert!(is_clean(&image(there, there, "2_8_0")));
     let broken = image(gone, gone, "2_8_0");
-    assert_eq!(missing(&broken), [(name, gone, true, "package")]);
+    assert_eq!(missing(&broken), [(name, gone, true, Without::Package)]);
     assert_eq!(
         missing(&image(there, gone, "2_8_0")),
-        [(name, gone, true, "module")]
+        [(name, gone, true, Without::Module)]
     );
     assert_eq!(
         missing(&image(there, there, "2_8_1")),
-        [(name, "pg_2_8_0", true, "module")]
+        [(name, "pg_2_8_0", true, Without::Module)]
     );
 }
 

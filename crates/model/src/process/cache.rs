@@ -1,5 +1,6 @@
 //! `/etc/ld.so.cache` and what `ldconfig` would write, as facts.
 
+use super::cause;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -91,13 +92,13 @@ impl<'s> Index<'s> {
     fn facts(&self) -> CacheFacts {
         let staleness = &self.staleness;
         let state = match staleness.state {
-            CacheState::Current => "current",
-            CacheState::Missing => "missing",
-            CacheState::Stale => "stale",
-            CacheState::Corrupt => "corrupt",
+            CacheState::Current => cause::CacheState::Current,
+            CacheState::Missing => cause::CacheState::Missing,
+            CacheState::Stale => cause::CacheState::Stale,
+            CacheState::Corrupt => cause::CacheState::Corrupt,
         };
         let mut facts = CacheFacts {
-            state: state.to_owned(),
+            state,
             layer: staleness.layer,
             ..CacheFacts::default()
         };
@@ -113,7 +114,7 @@ impl<'s> Index<'s> {
         } else {
             facts.incomplete = true;
             if staleness.state == CacheState::Stale {
-                facts.state = "unknown".to_owned();
+                facts.state = cause::CacheState::Unknown;
             }
         }
         facts

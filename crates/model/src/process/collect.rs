@@ -1,5 +1,6 @@
 //! The facts of all processes.
 
+use super::cause::{FoundBy, When};
 use std::collections::HashSet;
 
 use super::cache::{self, Index};
@@ -72,7 +73,7 @@ fn add(
 ) {
     let own = of_process(describer, process, index);
     if facts.processes.is_empty() {
-        let mapped = own.objects.iter().filter(|object| object.when != "use");
+        let mapped = own.objects.iter().filter(|object| object.when != When::Use);
         facts.objects = mapped.count();
     }
     facts.processes.push(own);
@@ -130,10 +131,10 @@ fn driver_libraries(
             needed_by: object.node.path(),
             layer: object.node.layer(),
             package: cause.package.clone(),
-            when: cause.when.to_owned(),
+            when: cause.when,
             opened,
             optional: cause.optional,
-            without: cause.without.clone(),
+            without: cause.without,
             after_ldconfig: substitute(describer, process, index, library),
         });
     let mut seen = HashSet::new();
@@ -162,7 +163,7 @@ fn substitute(
     Some(ObjectFacts {
         request: library.to_owned(),
         reason: found.origin,
-        found_by: "cache".to_owned(),
+        found_by: FoundBy::Cache,
         ..describer.file(process, found.node, found.path)
     })
 }

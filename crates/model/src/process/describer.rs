@@ -1,5 +1,6 @@
 //! Objects and files of an image, as facts.
 
+use super::cause::When;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
@@ -45,14 +46,14 @@ impl<'k, 'r> Describer<'k, 'r> {
         let cause = id.and_then(|id| process.playback.causes.get(id));
         let Cause { package, when, .. } = cause.cloned().unwrap_or_default();
         let requester = object.requester.and_then(|id| objects.get(id));
-        let requester = requester.filter(|it| when == "start" || !is_python(it));
+        let requester = requester.filter(|it| when == When::Start || !is_python(it));
         ObjectFacts {
             request: object.request.clone(),
             requested_by: requester.map_or_else(String::new, |it| it.path.clone()),
             reason: reasons::text(&object.reason),
-            found_by: reasons::word(&object.reason).to_owned(),
+            found_by: reasons::found_by(&object.reason),
             package,
-            when: when.to_owned(),
+            when,
             global: object.global,
             ..self.file(process, object.node, &object.path)
         }

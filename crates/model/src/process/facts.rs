@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cause::{CacheState, FoundBy, When, Without};
 pub use super::unreadable::Unreadable;
 
 /// The loader model of one image. All paths are paths in the image, with links resolved except in the last component.
@@ -133,7 +134,7 @@ pub struct FaultContext {
     /// The Python package whose import or first use fails; empty at program start.
     pub package: String,
     /// `start` of the program, `import` of the package, or first `use` of a function.
-    pub when: String,
+    pub when: When,
     /// The program ignores the failure, or only warns, and continues.
     pub optional: bool,
     /// The loader reports this fault; the others of the same attempt would come next.
@@ -149,7 +150,7 @@ pub struct FaultContext {
     /// What the program continues without if the failure is `optional`: `gpu` (the CPU does all work), `package` (the package does not
     /// work at all), `module` (one native module that only some programs import) or `feature` (most programs never notice); empty if
     /// unknown.
-    pub without: String,
+    pub without: Without,
     /// The documented functions of the package that fail at first use; empty if only the program decides whether it calls one.
     pub breaks: String,
     /// The hosts on which it does not occur: `x86-64-v2` or `x86-64-v4` for those with such a processor, `ldconfig` for those whose
@@ -361,13 +362,13 @@ pub struct DriverLibrary {
     /// The package whose import or first use loads it; empty at program start.
     pub package: String,
     /// `start`, `import` or first `use`.
-    pub when: String,
+    pub when: When,
     /// Opened at run time (dlopen) rather than listed as DT_NEEDED.
     pub opened: bool,
     /// The program continues without it.
     pub optional: bool,
     /// As [`FaultContext::without`].
-    pub without: String,
+    pub without: Without,
     /// The file of the image that the loader finds instead of the host's once NVIDIA's container toolkit has run `ldconfig`: its
     /// directory is configured before the one into which the host's is mounted. Absent if the host's is found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -404,11 +405,11 @@ pub struct ObjectFacts {
     /// Why this file answered, for people: `DT_RPATH of libtorch_cuda.so`, `LD_LIBRARY_PATH`, `ld.so.cache` …
     pub reason: String,
     /// The same as one word: `executable`, `interpreter`, `preload`, `path`, `rpath`, `runpath`, `ld-library-path`, `cache`, `default`.
-    pub found_by: String,
+    pub found_by: FoundBy,
     /// The package whose import or first use loaded it; empty at program start.
     pub package: String,
     /// `start`, `import` or first `use`.
-    pub when: String,
+    pub when: When,
     /// RTLD_GLOBAL, or loaded at program start.
     pub global: bool,
     /// Which library it is, by its exports: `cudnn`, `cuda-runtime`, `torch-cuda` …; empty if no recipe knows it.
@@ -426,7 +427,7 @@ pub struct ObjectFacts {
 impl CacheFacts {
     /// Whether `ldconfig` may change what the loader finds by the cache.
     pub fn is_changed_by_ldconfig(&self) -> bool {
-        let is_compared = matches!(self.state.as_str(), "current" | "stale" | "missing");
+        let is_compared = !matches!(self.state, CacheState::Unknown | CacheState::Corrupt);
         !is_compared || self.incomplete || !self.unlisted.is_empty() || !self.dropped.is_empty()
     }
 }
@@ -436,7 +437,7 @@ impl CacheFacts {
 #[serde(default)]
 pub struct CacheFacts {
     /// `current`, `stale`, `missing`, `corrupt`, or `unknown` if it was not compared completely.
-    pub state: String,
+    pub state: CacheState,
     /// Layer index of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<usize>,

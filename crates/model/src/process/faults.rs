@@ -1,5 +1,6 @@
 //! What fails in a process, as facts.
 
+use super::cause::When;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
@@ -70,7 +71,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
         for failure in failures {
             let context = FaultContext {
                 optional: failure.optional,
-                without: failure.without.clone(),
+                without: failure.without,
                 breaks: failure.breaks.clone(),
                 tried: failure.tried.clone(),
                 ..self.context(&failure.cause)
@@ -88,7 +89,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             process: self.process.name.clone(),
             main: self.process.main,
             package: cause.package.clone(),
-            when: cause.when.to_owned(),
+            when: cause.when,
             ..FaultContext::default()
         }
     }
@@ -111,7 +112,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
                 context: FaultContext {
                     optional: true,
                     ..self.context(&Cause {
-                        when: "start",
+                        when: When::Start,
                         ..Cause::default()
                     })
                 },
@@ -138,7 +139,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             let cause = id.and_then(|&id| self.process.playback.causes.get(id));
             let cause = Cause {
                 package: cause.map_or_else(String::new, |cause| cause.package.clone()),
-                when: "use",
+                when: When::Use,
                 ..Cause::default()
             };
             let attempt = Attempt {
@@ -229,7 +230,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
         let user = needed_by.as_deref().unwrap_or(opener);
         let user_file = Some(user).filter(|user| !user.is_empty());
         let user_file = user_file.and_then(|user| self.describer.root.resolve(user).ok());
-        let opened = needed_by.is_none() && context.when != "start";
+        let opened = needed_by.is_none() && context.when != When::Start;
         let alternatives = attempt.failure.filter(|_| opened);
         Missing {
             library: name.clone(),
@@ -318,7 +319,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
         };
         ObjectFacts {
             package: attempt.context.package.clone(),
-            when: attempt.context.when.clone(),
+            when: attempt.context.when,
             ..self.describer.file(self.process, node, path)
         }
     }

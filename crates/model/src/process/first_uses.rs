@@ -1,5 +1,6 @@
 //! Libraries that loaded objects open at first use, and those that these open in turn.
 
+use super::cause::{When, Without};
 use super::installed::{InstalledPackage, PythonSetup};
 use super::knowledge::{Knowledge, fits};
 use super::plan::{FirstUse, LoadPlan};
@@ -32,7 +33,7 @@ pub(super) fn follow(
     if !is_for_gpus(playback) {
         playback
             .failures
-            .retain(|it| it.cause.when != "use" || !is_not_found(&it.failure));
+            .retain(|it| it.cause.when != When::Use || !is_not_found(&it.failure));
     }
     Ok(())
 }
@@ -160,9 +161,9 @@ fn open_first(
 ) -> Result<()> {
     let cause = Cause {
         package: opener.package.clone(),
-        when: "use",
+        when: When::Use,
         optional: row.optional || row.plugin,
-        without: row.without.clone(),
+        without: row.without,
     };
     let of_driver = names.iter().find(|name| knowledge.is_host_provided(name));
     playback.driver.extend(of_driver.map(|name| DriverRequest {
@@ -210,9 +211,9 @@ fn open_first(
     playback.failures.push(LoadFailure {
         opener: opener.path.clone(),
         shown: row.shown.clone(),
-        without: match (row.plugin, row.without.is_empty()) {
-            (true, true) => "feature".to_owned(),
-            _ => row.without.clone(),
+        without: match (row.plugin, row.without) {
+            (true, Without::Unknown) => Without::Feature,
+            (_, without) => without,
         },
         breaks: row.breaks.clone(),
         alternatives: alternatives.collect(),

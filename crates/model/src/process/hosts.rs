@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use super::cause::When;
 use super::describer::Describer;
 use super::facts::{FaultContext, HostFault, LoaderFacts};
 use super::faults;
@@ -95,7 +96,7 @@ struct Host {
 }
 
 /// A fault, to compare those of two hosts.
-type FaultKey = (String, String, String);
+type FaultKey = ((When, String), String, String);
 
 impl Host {
     fn add_difference(
@@ -116,7 +117,7 @@ impl Host {
         known.extend(simpler.map(|it| key(&it.context, &it.library)));
         // What fails on the assumed host works nowhere, whichever library is the first there.
         let failing = of_process(facts, process).filter(|it| !it.context.optional);
-        let failing: HashSet<String> = failing.map(|it| it.key().0).collect();
+        let failing: HashSet<_> = failing.map(|it| it.key().0).collect();
         let mut there = HashSet::new();
         let mut differs = self.after_ldconfig && !self.processor.is_empty();
         let mut new = Vec::new();
@@ -169,7 +170,7 @@ impl AnyFault<'_> {
 }
 
 fn key(context: &FaultContext, library: &str) -> FaultKey {
-    let place = format!("{} {}", context.when, context.package);
+    let place = (context.when, context.package.clone());
     (place, library.to_owned(), context.message.clone())
 }
 

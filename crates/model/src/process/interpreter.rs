@@ -1,5 +1,6 @@
 //! A Python interpreter that imports packages: plays each step of the tables on the loader.
 
+use super::cause::{When, Without};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::Import;
@@ -49,9 +50,9 @@ pub(super) struct Interpreter<'s, 'k> {
     /// Steps of first use.
     late: Vec<(&'k LoadPlan, &'k Step)>,
     /// `import`, and then `use`.
-    phase: &'static str,
+    phase: When,
     /// Whether the current step is optional, and what the program continues without.
-    optional: (bool, String),
+    optional: (bool, Without),
 }
 
 impl<'s, 'k> Interpreter<'s, 'k> {
@@ -72,7 +73,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             ctypes: 0,
             unknown: BTreeSet::new(),
             late: Vec::new(),
-            phase: "import",
+            phase: When::Import,
             optional: Default::default(),
         }
     }
@@ -114,7 +115,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
 
     /// Plays what the imported packages load at first use.
     pub fn first_uses(&mut self) -> Result<()> {
-        self.phase = "use";
+        self.phase = When::Use;
         let setup = self.setup;
         for (plan, step) in std::mem::take(&mut self.late) {
             let is_imported = self.states.get(&plan.package) == Some(&ImportState::Imported);
@@ -133,7 +134,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             package: plan.package.clone(),
             when: self.phase,
             optional: self.optional.0,
-            without: self.optional.1.clone(),
+            without: self.optional.1,
         }
     }
 
@@ -146,7 +147,7 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         if !self.applies(step) {
             return Ok(());
         }
-        self.optional = (step.optional, step.without.clone());
+        self.optional = (step.optional, step.without);
         match &step.action {
             StepAction::Import(package) => match installed.fill(package) {
                 Some(name) if step.required && !self.is_there(&name) => {

@@ -206,13 +206,6 @@ fn broken(table: &str, problem: &str) -> Error {
     }
 }
 
-fn is_known(without: &str) -> std::result::Result<(), String> {
-    match without {
-        "" | "gpu" | "package" | "feature" => Ok(()),
-        other => Err(format!("without: {other}")),
-    }
-}
-
 /// The names that lists, layouts and specifiers must have.
 fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
     let specifiers = |text: &str| match text {
@@ -251,7 +244,6 @@ fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
             {
                 return Err(format!("choose: {} has no {{cuda-digits}}", choice.file));
             }
-            is_known(&step.without)?;
         }
     }
     let mut entries = plan.lists.values().flatten();
@@ -259,7 +251,6 @@ fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
     for row in &plan.uses {
         specifiers(&row.releases)?;
         specifiers(&row.cuda)?;
-        is_known(&row.without)?;
     }
     match plan.distributions.is_empty() != plan.releases.is_empty() {
         true => Err("a package has distributions and releases, a library neither".to_owned()),

@@ -4,6 +4,7 @@
 //! Which libraries a package loads, in which order and how, is data: `rules/knowledge/processes/`.
 
 mod cache;
+pub mod cause;
 mod collect;
 pub mod coverage;
 mod describer;

@@ -2,6 +2,7 @@
 //! them, after everything else. What such a package does before it loads a module is unknown, so a library counts as missing only if the
 //! search path of Python has no file of its name, and a symbol as undefined only if it is one of PyTorch's.
 
+use super::cause::{When, Without};
 use std::collections::{HashMap, HashSet};
 
 use super::describer::Describer;
@@ -156,9 +157,9 @@ fn described<'s>(
 fn cause(package: &str) -> Cause {
     Cause {
         package: package.to_owned(),
-        when: "import",
+        when: When::Import,
         optional: true,
-        without: "module".to_owned(),
+        without: Without::Module,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The tables of `rules/knowledge/processes/`: which libraries a package loads, in which order and how.
 
+use super::cause::Without;
 use std::collections::BTreeMap;
 
 use globset::{Glob, GlobMatcher};
@@ -116,7 +117,7 @@ pub(super) struct Step {
     /// What the program shows in place of the loader's message.
     pub shown: String,
     /// What an optional step continues without: `gpu`, `package` or `feature`.
-    pub without: String,
+    pub without: Without,
 }
 
 /// What a step does.
@@ -274,7 +275,7 @@ pub(super) struct FirstUse {
     pub shown: String,
     /// What an optional step continues without: `gpu`, `package` or `feature`.
     #[serde(default)]
-    pub without: String,
+    pub without: Without,
     /// The documented functions of the package that fail without it; empty if only the program decides whether it is needed.
     #[serde(default)]
     pub breaks: String,
@@ -327,7 +328,7 @@ struct StepRow {
     #[serde(default)]
     shown: String,
     #[serde(default)]
-    without: String,
+    without: Without,
 }
 
 impl TryFrom<StepRow> for Step {

@@ -1,5 +1,6 @@
 //! A process as it is played: why each object was loaded, and what failed.
 
+use super::cause::{When, Without};
 use super::facts::Tried;
 use imgcheck_base::error::Result;
 use imgcheck_loader::{Failure, Fault, Object, ObjectId, OpenMode, Process};
@@ -9,12 +10,12 @@ use imgcheck_loader::{Failure, Fault, Object, ObjectId, OpenMode, Process};
 pub struct Cause {
     /// The package; empty at program start.
     pub package: String,
-    /// `start`, `import` or `use`.
-    pub when: &'static str,
+    /// When.
+    pub when: When,
     /// The program continues if loading fails.
     pub optional: bool,
     /// As [`super::facts::FaultContext::without`].
-    pub without: String,
+    pub without: Without,
 }
 
 /// A library of the host's driver that an object opens at run time.
@@ -40,7 +41,7 @@ pub struct LoadFailure<'s> {
     /// What the program prints instead of the loader's message.
     pub shown: String,
     /// As [`super::facts::FaultContext::without`].
-    pub without: String,
+    pub without: Without,
     /// As [`super::facts::FaultContext::breaks`].
     pub breaks: String,
     /// Names that the program tried as well.
@@ -60,7 +61,7 @@ impl<'s> LoadFailure<'s> {
     pub(super) fn new(cause: Cause, request: &str, failure: Failure<'s>) -> Self {
         LoadFailure {
             optional: cause.optional,
-            without: cause.without.clone(),
+            without: cause.without,
             cause,
             opener: String::new(),
             shown: String::new(),
@@ -119,7 +120,7 @@ impl<'s> Playback<'s> {
     /// A program that was started.
     pub(super) fn new(started: Result<Process<'s>, Failure<'s>>) -> Self {
         let cause = Cause {
-            when: "start",
+            when: When::Start,
             ..Cause::default()
         };
         let mut playback = Playback {

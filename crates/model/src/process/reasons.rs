@@ -1,5 +1,6 @@
 //! Why a file answers, in words and as one word.
 
+use super::cause::FoundBy;
 use imgcheck_base::lexical::name_of;
 use imgcheck_loader::{Reason, SearchPath};
 
@@ -26,17 +27,17 @@ pub(super) fn search_path(path: &SearchPath) -> String {
     }
 }
 
-/// A reason as one word, for the report.
-pub(super) fn word(reason: &Reason) -> &'static str {
+/// A reason as one word.
+pub(super) fn found_by(reason: &Reason) -> FoundBy {
     match reason {
-        Reason::Executable => "executable",
-        Reason::Interpreter => "interpreter",
-        Reason::Preload => "preload",
-        Reason::Path => "path",
-        Reason::Search(SearchPath::Rpath(_)) => "rpath",
-        Reason::Search(SearchPath::Runpath(_)) => "runpath",
-        Reason::Search(SearchPath::LibraryPath) => "ld-library-path",
-        Reason::Search(SearchPath::Cache) => "cache",
-        Reason::Search(SearchPath::Default) => "default",
+        Reason::Executable => FoundBy::Executable,
+        Reason::Interpreter => FoundBy::Interpreter,
+        Reason::Preload => FoundBy::Preload,
+        Reason::Path => FoundBy::Path,
+        Reason::Search(SearchPath::Rpath(_)) => FoundBy::Rpath,
+        Reason::Search(SearchPath::Runpath(_)) => FoundBy::Runpath,
+        Reason::Search(SearchPath::LibraryPath) => FoundBy::LdLibraryPath,
+        Reason::Search(SearchPath::Cache) => FoundBy::Cache,
+        Reason::Search(SearchPath::Default) => FoundBy::Default,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::cause::When;
 use super::facts::{FaultContext, LoaderFacts};
 
 /// Names in each fault that a process shares with others the first of these processes, and in the first one all of them.
@@ -11,8 +12,8 @@ pub(super) fn mark(facts: &mut LoaderFacts) {
         |it| &mut it.context,
         |it| {
             // Each program needs a missing library itself; the cause is that it is missing.
-            let by = match it.context.when.as_str() {
-                "start" => "",
+            let by = match it.context.when {
+                When::Start => "",
                 _ => &it.needed_by,
             };
             [&it.library, by, &it.broken, &it.after_ldconfig].join("\0")
@@ -48,20 +49,13 @@ fn mark_among<T>(
     context: impl Fn(&mut T) -> &mut FaultContext,
     cause: impl Fn(&T) -> String,
 ) {
-    let mut groups: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
+    let mut groups: HashMap<_, Vec<usize>> = HashMap::new();
     for (index, fault) in faults.iter_mut().enumerate() {
         let cause = cause(fault);
         let place = context(fault);
-        let optional = place.optional.to_string();
-        let parts = [
-            &place.package,
-            &place.when,
-            &place.without,
-            &optional,
-            &cause,
-        ];
-        let group = groups.entry(parts.map(String::clone).to_vec());
-        group.or_default().push(index);
+        let package = place.package.clone();
+        let same = (package, place.when, place.without, place.optional, cause);
+        groups.entry(same).or_default().push(index);
     }
     for group in groups.into_values() {
         let mut processes: Vec<String> = Vec::new();
@@ -92,11 +86,11 @@ mod tests {
 
     #[test]
     fn the_first_of_the_same_faults_names_the_other_processes() {
-        let missing = |process: &str, library: &str, needed_by: &str, when: &str| Missing {
+        let missing = |process: &str, library: &str, needed_by: &str, when: When| Missing {
             context: FaultContext {
                 process: process.to_owned(),
-                package: if when == "start" { "" } else { "torch" }.to_owned(),
-                when: when.to_owned(),
+                package: if when == When::Start { "" } else { "torch" }.to_owned(),
+                when,
                 ..FaultContext::default()
             },
             library: library.to_owned(),
@@ -105,12 +99,12 @@ mod tests {
         };
         let mut facts = LoaderFacts {
             missing: vec![
-                missing("python", "liba.so", "/t.so", "import"),
-                missing("python (/b)", "liba.so", "/t.so", "import"),
-                missing("python (/b)", "liba.so", "/b/t.so", "import"),
-                missing("/x", "libz.so", "/x", "start"),
-                missing("/y", "libz.so", "/y", "start"),
-                missing("/y", "libq.so", "/y", "start"),
+                missing("python", "liba.so", "/t.so", When::Import),
+                missing("python (/b)", "liba.so", "/t.so", When::Import),
+                missing("python (/b)", "liba.so", "/b/t.so", When::Import),
+                missing("/x", "libz.so", "/x", When::Start),
+                missing("/y", "libz.so", "/y", When::Start),
+                missing("/y", "libq.so", "/y", When::Start),
             ],
             ..LoaderFacts::default()
         };

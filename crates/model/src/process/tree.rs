@@ -1,5 +1,6 @@
 //! A model as a tree: who needs what, where it was searched for, what answered, and which other copies exist.
 
+use super::cause::When;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
@@ -84,7 +85,7 @@ pub struct FailedLoad {
     /// The package whose import or first use fails; empty at program start.
     pub package: String,
     /// `start`, `import` or first `use`.
-    pub when: String,
+    pub when: When,
     /// The program continues without it.
     pub optional: bool,
     /// The requested name.
@@ -130,7 +131,7 @@ pub(super) fn of(describer: &Describer, process: &ModeledProcess) -> ProcessTree
         let faults = it.failure.faults.iter();
         faults.map(|fault| FailedLoad {
             package: it.cause.package.clone(),
-            when: it.cause.when.to_owned(),
+            when: it.cause.when,
             optional: it.optional,
             ..failed(describer, process, fault, &it.opener)
         })
@@ -187,7 +188,7 @@ fn add_unmapped(
         tree.push(MappedObject {
             facts: ObjectFacts {
                 package: load.cause.package.clone(),
-                when: load.cause.when.to_owned(),
+                when: load.cause.when,
                 requested_by: requested_by.map_or_else(String::new, |it| it.facts.path.clone()),
                 ..describer.loaded(process, object)
             },

@@ -9,6 +9,7 @@ use crate::targets::{Answer, Grade, Machine, machines};
 use crate::{ImageReport, Inspection, Report, details, started};
 use imgcheck_base::gap::Gap;
 use imgcheck_model::finding::{AcknowledgedGap, Finding, Severity};
+use imgcheck_model::process::cause::When;
 use imgcheck_model::process::tree::{ProcessTree, Tree};
 use imgcheck_model::stack::{Component, DriverFloor};
 
@@ -245,10 +246,10 @@ fn picture_view(process: &ProcessTree, drawn: Picture, id: String) -> PictureVie
             directory: directory.to_owned(),
             version: facts.readings.get("version").cloned().unwrap_or_default(),
             reason: facts.reason.clone(),
-            step: match facts.when.as_str() {
-                "start" => "start".to_owned(),
-                "import" => format!("import {}", facts.package),
-                _ => format!("first use of {}", facts.package),
+            step: match facts.when {
+                When::Start => "start".to_owned(),
+                When::Import => format!("import {}", facts.package),
+                When::Never | When::Use => format!("first use of {}", facts.package),
             },
         }
     });

@@ -93,7 +93,7 @@ fn explain(out: &mut String, process: &ProcessTree, relations: &Relations, id: u
     }
     let loaded_by = match object.parent {
         Some(parent) => one_line(&process.objects[parent].facts.path),
-        None => title(process, &facts.package, &facts.when),
+        None => title(process, &facts.package, facts.when),
     };
     let _ = writeln!(out, "  loaded by {loaded_by}");
     let paths = |ids: &[usize]| -> Vec<String> {

@@ -1,5 +1,6 @@
 //! What all views of the loader model share: lines for processes, objects and failures, and who loads whom.
 
+use imgcheck_model::process::cause::When;
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
@@ -43,16 +44,16 @@ pub(super) fn heading(out: &mut String, process: &ProcessTree) {
     }
 }
 
-pub(super) fn title(process: &ProcessTree, package: &str, when: &str) -> String {
+pub(super) fn title(process: &ProcessTree, package: &str, when: When) -> String {
     let version = process
         .imports
         .iter()
         .find(|import| import.package == package);
     let version = version.map_or("", |import| import.version.as_str());
     match when {
-        "start" => "start".to_owned(),
-        "import" => one_line(format!("import {package} {version}").trim_end()),
-        _ => one_line(&format!("first use of {package}")),
+        When::Start => "start".to_owned(),
+        When::Import => one_line(format!("import {package} {version}").trim_end()),
+        When::Never | When::Use => one_line(&format!("first use of {package}")),
     }
 }
 
@@ -70,7 +71,7 @@ pub(super) fn object_line(object: &MappedObject) -> String {
     if object.unmapped {
         let _ = write!(line, "  {RED}unmapped again: the load fails{RED:#}");
     }
-    if facts.global && facts.when != "start" {
+    if facts.global && facts.when != When::Start {
         let _ = write!(line, " {DIM}RTLD_GLOBAL{DIM:#}");
     }
     if !object.others.is_empty() {

@@ -1,5 +1,6 @@
 //! Everything that one process loads, in order.
 
+use imgcheck_model::process::cause::When;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -39,7 +40,7 @@ struct Section<'p> {
 
 /// The start, each import and the first uses, in their order.
 fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
-    let mut sections: Vec<((&str, &str), Section)> = Vec::new();
+    let mut sections: Vec<((&str, When), Section)> = Vec::new();
     let mut of = |package, when| -> usize {
         let known = sections.iter().position(|(key, _)| *key == (package, when));
         known.unwrap_or_else(|| {
@@ -62,12 +63,12 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
                 .parent
                 .is_none_or(|parent| is_elsewhere(process, object, parent))
         })
-        .map(|(id, object)| (of(&object.facts.package, &object.facts.when), id))
+        .map(|(id, object)| (of(&object.facts.package, object.facts.when), id))
         .collect();
     let failures: Vec<(usize, &FailedLoad)> = process
         .failures
         .iter()
-        .map(|failure| (of(&failure.package, &failure.when), failure))
+        .map(|failure| (of(&failure.package, failure.when), failure))
         .collect();
     for (section, root) in roots {
         sections[section].1.roots.push(root);
@@ -81,7 +82,7 @@ fn sections(process: &ProcessTree) -> Vec<Section<'_>> {
 /// Whether an object was loaded in a different step than its parent.
 fn is_elsewhere(process: &ProcessTree, object: &MappedObject, parent: usize) -> bool {
     let (facts, parent) = (&object.facts, process.objects.get(parent));
-    parent.is_none_or(|it| (&it.facts.package, &it.facts.when) != (&facts.package, &facts.when))
+    parent.is_none_or(|it| (&it.facts.package, it.facts.when) != (&facts.package, facts.when))
 }
 
 /// An object and everything loaded for it in the same step.

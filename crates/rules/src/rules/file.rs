@@ -8,7 +8,6 @@ use serde::de::{self, SeqAccess, Visitor, value};
 use serde::{Deserialize, Deserializer};
 
 use super::case::RuleTest;
-use super::fix::Fix;
 use imgcheck_base::error::Result;
 use imgcheck_base::json_schema;
 use imgcheck_base::yaml::{self, Pairs, Spanned};
@@ -82,9 +81,6 @@ pub struct File {
     #[serde(default)]
     #[schemars(with = "Option<Texts>")]
     pub help: Option<Spanned<Texts>>,
-    /// Replacements in the line of a finding, of which `imgcheck lint --fix` writes the first that applies: only what cannot be wrong.
-    #[serde(default)]
-    pub fixes: Vec<Fix>,
     /// Markdown: what goes wrong at run time, how it looks, how to confirm it.
     pub why: String,
     /// Public threads where people met it.

@@ -10,6 +10,7 @@
 //! - `sets` are the libraries that come in several files, such as cuDNN: the `objects` of one `library` and one `number` behind
 //!   `.so.` in a process.
 
+use imgcheck_model::process::cause::{When, Without};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -245,22 +246,26 @@ fn role(main: bool, process: &str) -> &'static str {
 /// the CPU`.
 fn outcome(place: &FaultContext) -> String {
     let (process, package) = (&place.process, &place.package);
-    let attempt = match place.when.as_str() {
-        "start" => format!("starting {process}"),
-        "import" if place.without == "module" => format!("importing a module of {package}"),
-        "import" => format!("importing {package}"),
+    let attempt = match place.when {
+        When::Start => format!("starting {process}"),
+        When::Import if place.without == Without::Module => {
+            format!("importing a module of {package}")
+        }
+        When::Import => format!("importing {package}"),
         _ if package.is_empty() => "its first use".to_owned(),
-        _ if !place.breaks.is_empty() => format!("the first use of {} ({package})", place.breaks),
+        _ if !place.breaks.is_empty() => {
+            format!("the first use of {} ({package})", place.breaks)
+        }
         _ => format!("the first use of {package}"),
     };
-    let elsewhere = match place.main || place.when == "start" {
+    let elsewhere = match place.main || place.when == When::Start {
         true => String::new(),
         false => format!(" in {process}"),
     };
-    let result = match (place.optional, place.without.as_str()) {
-        (true, "gpu") => "falls back to the CPU",
-        (true, "package") => "leaves the package unusable",
-        (false, _) | (true, "module") => "fails",
+    let result = match (place.optional, place.without) {
+        (true, Without::Gpu) => "falls back to the CPU",
+        (true, Without::Package) => "leaves the package unusable",
+        (false, _) | (true, Without::Module) => "fails",
         (true, _) => "goes on without a library",
     };
     format!("{attempt}{elsewhere} {result}{}", processors(place))
@@ -283,35 +288,38 @@ mod tests {
 
     #[test]
     fn outcomes_name_the_process_where_it_is_another_one() {
-        let place = |when: &str, package: &str, main, without: &str| FaultContext {
+        let place = |when, package: &str, main, without| FaultContext {
             process: "python (/opt/venv)".to_owned(),
             package: package.to_owned(),
-            when: when.to_owned(),
+            when,
             main,
-            optional: !without.is_empty(),
-            without: without.to_owned(),
+            optional: without != Without::Unknown,
+            without,
             ..FaultContext::default()
         };
         for (place, expected) in [
-            (place("import", "torch", true, ""), "importing torch fails"),
             (
-                place("import", "torch", false, ""),
+                place(When::Import, "torch", true, Without::Unknown),
+                "importing torch fails",
+            ),
+            (
+                place(When::Import, "torch", false, Without::Unknown),
                 "importing torch in python (/opt/venv) fails",
             ),
             (
-                place("use", "torch", true, "gpu"),
+                place(When::Use, "torch", true, Without::Gpu),
                 "the first use of torch falls back to the CPU",
             ),
             (
-                place("use", "", false, ""),
+                place(When::Use, "", false, Without::Unknown),
                 "its first use in python (/opt/venv) fails",
             ),
             (
-                place("start", "", false, ""),
+                place(When::Start, "", false, Without::Unknown),
                 "starting python (/opt/venv) fails",
             ),
             (
-                place("import", "torchvision", true, "package"),
+                place(When::Import, "torchvision", true, Without::Package),
                 "importing torchvision leaves the package unusable",
             ),
         ] {

@@ -12,7 +12,6 @@ pub mod example;
 pub mod expression;
 pub mod facts;
 pub mod file;
-pub mod fix;
 pub mod functions;
 pub mod level;
 pub mod loader;

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use super::case::RuleTest;
 use super::expression::{Expression, Source};
 use super::file::File;
-use super::fix::Fix;
 use super::level::Level;
 use super::scope::{Binding, ELEMENT};
 use super::template::Cases;
@@ -66,8 +65,6 @@ pub struct Rule {
     pub message: Cases,
     /// What to do.
     pub help: Option<Cases>,
-    /// Replacements in the line of a finding.
-    pub fixes: Vec<Fix>,
     /// Markdown: what goes wrong at run time, how it looks, how to confirm it.
     pub why: String,
     /// Public threads where people met it.
@@ -134,7 +131,6 @@ impl Rule {
             id: file.id.value,
             title: file.title,
             since: file.since,
-            fixes: file.fixes,
             why: file.why,
             builtin: false,
             references: file.references,

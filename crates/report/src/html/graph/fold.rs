@@ -4,6 +4,7 @@ use super::builder::Builder;
 use super::model::{Card, End, Mark, Row};
 use super::placement::CardKind;
 use imgcheck_base::lexical::name_of;
+use imgcheck_model::process::cause::FoundBy;
 use imgcheck_model::process::tree::ProcessTree;
 
 /// How many rows without a mark a card shows; the rest is folded into one.
@@ -58,7 +59,7 @@ fn fold_card(process: &ProcessTree, card: &mut Card, limit: usize) {
     let is_vendored = |row: &Row| facts(row).is_some_and(|facts| facts.path.contains(".libs/"));
     let is_program = |row: &Row| {
         facts(row).is_some_and(|facts| {
-            facts.found_by == "executable" || name_of(&facts.path).starts_with("libpython")
+            facts.found_by == FoundBy::Executable || name_of(&facts.path).starts_with("libpython")
         })
     };
     let matters = |row: &Row| {

@@ -1,6 +1,7 @@
 //! The card of the picture that a file belongs to, by its origin.
 
 use imgcheck_base::lexical::{self, name_of};
+use imgcheck_model::process::cause::FoundBy;
 use imgcheck_model::process::facts::ObjectFacts;
 use imgcheck_model::process::tree::ProcessTree;
 
@@ -142,7 +143,7 @@ pub(super) fn of(process: &ProcessTree, object: &ObjectFacts, prefix: &str) -> P
         title: title.to_owned(),
         origin: origin.to_owned(),
     };
-    if object.found_by == "executable"
+    if object.found_by == FoundBy::Executable
         || object.library == "python"
         || directory.ends_with("/lib-dynload")
     {
@@ -204,7 +205,7 @@ fn in_package(process: &ProcessTree, object: &ObjectFacts, package: &str) -> Pla
     let is_imported = |name: &str| process.imports.iter().any(|it| it.package == name);
     let own = is_imported(&object.package) && related(&object.package, package);
     let of_another = process.imports.iter().any(|it| same(&it.package, package));
-    let is_module = object.found_by == "path" && !name_of(&object.path).starts_with("lib");
+    let is_module = object.found_by == FoundBy::Path && !name_of(&object.path).starts_with("lib");
     let (kind, column, title) = match own {
         true if is_module => (
             CardKind::Import(object.package.clone()),

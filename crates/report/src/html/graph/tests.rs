@@ -6,6 +6,7 @@ use super::model::{Graph, LinkKind, Mark, Row};
 use super::placement::{CardKind, normal_path, short_directory};
 use super::{FaultKind, Picture, build, picture};
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::process::cause::{FoundBy, When, Without};
 use imgcheck_model::process::facts::{Import, Missing, ObjectFacts, Shadowed};
 use imgcheck_model::process::tree::{FailedLoad, MappedObject, ProcessTree};
 
@@ -23,13 +24,16 @@ fn object(path: &str, library: &str, parent: Option<usize>, needs: &[usize]) -> 
             library: library.to_owned(),
             directory,
             package: if parent.is_some() { "torch" } else { "" }.to_owned(),
-            when: if parent.is_some() { "import" } else { "start" }.to_owned(),
-            found_by: if parent.is_some() {
-                "rpath"
+            when: if parent.is_some() {
+                When::Import
             } else {
-                "executable"
-            }
-            .to_owned(),
+                When::Start
+            },
+            found_by: if parent.is_some() {
+                FoundBy::Rpath
+            } else {
+                FoundBy::Executable
+            },
             reason: "DT_RPATH of libtorch_cuda.so".to_owned(),
             ..ObjectFacts::default()
         },
@@ -66,8 +70,8 @@ fn healthy() -> ProcessTree {
         &[2],
     );
     module.facts.package = "torch".to_owned();
-    module.facts.when = "import".to_owned();
-    module.facts.found_by = "path".to_owned();
+    module.facts.when = When::Import;
+    module.facts.found_by = FoundBy::Path;
     ProcessTree {
         name: "python".to_owned(),
         main: true,
@@ -103,7 +107,7 @@ fn healthy() -> ProcessTree {
 fn missing(library: &str, needed_by: &str) -> FailedLoad {
     FailedLoad {
         package: "torch".to_owned(),
-        when: "import".to_owned(),
+        when: When::Import,
         library: library.to_owned(),
         needed_by: needed_by.to_owned(),
         message: format!("{library}: cannot open shared object file: No such file or directory"),
@@ -264,7 +268,7 @@ fn an_optional_library_is_no_fault_unless_the_gpu_is_lost_without_it() {
         ..Missing::default()
     };
     known.context.process = "python".to_owned();
-    known.context.without = "gpu".to_owned();
+    known.context.without = Without::Gpu;
     let loader = LoaderFacts {
         missing: vec![known],
         ..LoaderFacts::default()
