@@ -216,7 +216,7 @@ fn a_long_retry_after_is_an_error() {
 fn a_slow_trickle_is_an_error() {
     let server = faulty_layer(|_, blob| Some(trickle(blob.len(), Duration::from_millis(100))));
     let run = Run::new(&server.reference("1")).arg("--retries=0");
-    run.go().fails_with(&[
+    run.arg("--stall-timeout=2").go().fails_with(&[
         "the connection to 127.0.0.1:",
         "is too slow: ",
         " bytes in ",
@@ -231,7 +231,8 @@ fn silence_is_an_error() {
         faulty_manifest(move |_| Some(trickle(100, silent))),
     ] {
         let run = Run::new(&server.reference("1")).arg("--retries=0");
-        run.go()
+        run.arg("--stall-timeout=2")
+            .go()
             .fails_with(&["the connection to 127.0.0.1:", "timed out"]);
     }
 }
@@ -241,7 +242,8 @@ fn a_slow_connection_is_resumed() {
     let server = faulty_layer(|seen, blob| {
         (seen.before == 0).then(|| trickle(blob.len(), Duration::from_secs(60)))
     });
-    check(&server.reference("1")).report();
+    let run = Run::new(&server.reference("1")).arg("--stall-timeout=2");
+    run.go().report();
 }
 
 #[test]

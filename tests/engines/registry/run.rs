@@ -48,7 +48,6 @@ impl Run {
         command.env("HOME", home.path());
         command.args(["check", reference, "--format", "json"]);
         command.env("IMGCHECK_RETRIES", "1");
-        command.env("IMGCHECK_STALL_TIMEOUT", "2");
         Run { command, home }
     }
 
