@@ -13,19 +13,23 @@ pub fn hash_sources(variable: &str, paths: &[&str]) {
     hasher.update(env::var("CARGO_PKG_VERSION").unwrap_or_default().as_bytes());
     for path in paths.iter().map(|path| root.join(path)) {
         println!("cargo::rerun-if-changed={}", path.display());
-        hash(&path, &mut hasher);
+        if path.exists() {
+            hash(&path, &mut hasher).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
     }
     println!("cargo::rustc-env={variable}={:032x}", hasher.digest128());
 }
 
 /// Hashes a file, or all files of a directory in alphabetical order.
-fn hash(path: &Path, hasher: &mut Xxh3) {
-    if let Ok(children) = fs::read_dir(path) {
-        let mut children: Vec<_> = children.flatten().map(|child| child.path()).collect();
+fn hash(path: &Path, hasher: &mut Xxh3) -> std::io::Result<()> {
+    if path.is_dir() {
+        let children = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
+        let mut children = children.collect::<std::io::Result<Vec<_>>>()?;
         children.sort();
-        children.iter().for_each(|child| hash(child, hasher));
-    } else if let Ok(content) = fs::read(path) {
-        hasher.update(&(content.len() as u64).to_le_bytes());
-        hasher.update(&content);
+        return children.iter().try_for_each(|child| hash(child, hasher));
     }
+    let content = fs::read(path)?;
+    hasher.update(&(content.len() as u64).to_le_bytes());
+    hasher.update(&content);
+    Ok(())
 }
