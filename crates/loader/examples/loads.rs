@@ -22,17 +22,18 @@ const DIRECTORIES: [&str; 5] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let program = std::env::args().nth(1).ok_or("which program?")?;
+    let recipes = Recipes::parse("no libraries", "libraries: []")?;
     let mut layer = LayerFacts::default();
     for link in ["/bin", "/lib", "/lib64", "/usr/bin"] {
-        add(&mut layer, Path::new(link));
+        add(&mut layer, &recipes, Path::new(link));
     }
-    add(&mut layer, Path::new(&program));
-    add(&mut layer, &fs::canonicalize(&program)?);
-    add(&mut layer, Path::new("/etc/ld.so.cache"));
+    add(&mut layer, &recipes, Path::new(&program));
+    add(&mut layer, &recipes, &fs::canonicalize(&program)?);
+    add(&mut layer, &recipes, Path::new("/etc/ld.so.cache"));
     for directory in DIRECTORIES.map(fs::canonicalize).into_iter().flatten() {
         for file in fs::read_dir(directory)?.flatten() {
             if file.file_name().to_string_lossy().contains(".so") {
-                add(&mut layer, &file.path());
+                add(&mut layer, &recipes, &file.path());
             }
         }
     }
@@ -56,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Adds a file of this machine: the facts of an ELF file, the bytes of the cache, a link as a link.
-fn add(layer: &mut LayerFacts, path: &Path) {
+fn add(layer: &mut LayerFacts, recipes: &Recipes, path: &Path) {
     let Ok(metadata) = path.symlink_metadata() else {
         return;
     };
@@ -66,9 +67,7 @@ fn add(layer: &mut LayerFacts, path: &Path) {
         EntryKind::Directory
     } else {
         let bytes = fs::read(path).unwrap_or_default();
-        let recipes = Recipes::parse("no libraries", "libraries: []");
-        let recipes = recipes.unwrap_or_else(|error| panic!("{error}"));
-        EntryKind::File(match imgcheck_elf::read(&bytes, &recipes, Depth::Default) {
+        EntryKind::File(match imgcheck_elf::read(&bytes, recipes, Depth::Default) {
             Ok(elf) => Content::Elf(Box::new(elf)),
             Err(_) => Content::Bytes(bytes),
         })
