@@ -71,7 +71,9 @@ impl Server {
             let (log, answer) = (Arc::clone(&own), Arc::clone(&answer));
             async move {
                 let request = understand(request, &log).await;
-                Ok::<_, Infallible>(answer(&request))
+                // An answer may wait for another request, which a blocked worker would keep in its queue.
+                let answer = tokio::task::spawn_blocking(move || answer(&request));
+                Ok::<_, Infallible>(answer.await.unwrap())
             }
         });
         runtime.spawn(async move { axum::serve(listener, router).await });
