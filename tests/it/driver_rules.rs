@@ -44,6 +44,18 @@ impl Image {
             .link("usr/local/cuda", &format!("cuda-{cuda}"))
     }
 
+    /// A file below `/etc/ld.so.conf.d` beside that of Debian.
+    fn configured(self, file: &str, text: &str) -> Self {
+        let libc = identified("glibc", "libc.so.6", &[("version", "2.36")]);
+        let debian =
+            format!("/usr/local/lib/x86_64-linux-gnu\n/lib/x86_64-linux-gnu\n/{LIBRARIES}\n");
+        self.elf("lib64/libc.so.6", libc.clone())
+            .elf(&format!("{LIBRARIES}/libc.so.6"), libc)
+            .text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
+            .text("etc/ld.so.conf.d/x86_64-linux-gnu.conf", &debian)
+            .text(&format!("etc/ld.so.conf.d/{file}"), text)
+    }
+
     fn env(mut self, line: &str) -> Self {
         if self.config.get("Env").is_none() {
             self.config["Env"] = json!([]);
@@ -248,20 +260,10 @@ fn a_compat_directory_on_the_library_path() {
 
 /// An image whose `/etc/ld.so.conf.d` names the directory of the compat package, as `COPY` leaves it: nobody ran `ldconfig`.
 fn configured(file: &str) -> Image {
-    let libc = identified("glibc", "libc.so.6", &[("version", "2.36")]);
-    let debian =
-        "/usr/local/lib/x86_64-linux-gnu\n/lib/x86_64-linux-gnu\n/usr/lib/x86_64-linux-gnu\n";
     Image::pytorch()
         .env("NVIDIA_VISIBLE_DEVICES=all")
         .compat("12.8", "570.124.06")
-        .elf("lib64/libc.so.6", libc.clone())
-        .elf(&format!("{LIBRARIES}/libc.so.6"), libc)
-        .text("etc/ld.so.conf", "include /etc/ld.so.conf.d/*.conf\n")
-        .text("etc/ld.so.conf.d/x86_64-linux-gnu.conf", debian)
-        .text(
-            &format!("etc/ld.so.conf.d/{file}"),
-            "/usr/local/cuda/compat\n",
-        )
+        .configured(file, "/usr/local/cuda/compat\n")
 }
 
 /// The toolkit runs `ldconfig` when a container starts, so the directory is searched there.
@@ -277,6 +279,27 @@ fn a_compat_directory_that_only_the_ldconfig_of_the_toolkit_finds() {
     assert_eq!(configured("zz-compat.conf").said(), [""; 0]);
     let first = configured("cuda-compat.conf").env("LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu");
     assert_eq!(first.said(), [""; 0]);
+}
+
+#[test]
+fn a_stub_that_only_the_ldconfig_of_the_toolkit_finds() {
+    let with_stubs = |file: &str| {
+        let mut stub = identified("driver", "libcuda.so.1", &[]);
+        let identity = stub.identity.as_mut().unwrap();
+        identity.part = Some("stub".to_owned());
+        Image::pytorch()
+            .env("NVIDIA_VISIBLE_DEVICES=all")
+            .configured(file, "/usr/local/cuda/lib64/stubs\n")
+            .elf("usr/local/cuda/lib64/stubs/libcuda.so", stub)
+    };
+    let image = with_stubs("cuda.conf");
+    assert_eq!(image.said(), ["Error driver-stub-on-path"]);
+    let message = image.message("driver-stub-on-path");
+    let start = "libcuda.so.1 is, once the container toolkit has run `ldconfig`, the stub \
+                 /usr/local/cuda/lib64/stubs/libcuda.so because of /etc/ld.so.conf.d/cuda.conf:1: ";
+    assert!(message.starts_with(start), "{message}");
+    // The directory of the host's library is configured before it.
+    assert_eq!(with_stubs("zz-cuda.conf").said(), [""; 0]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `--gpu` and `--driver` as a user meets them, and the rules about GPUs and drivers over images with real libraries.
 
+use std::fs;
 use std::path::PathBuf;
+use testkit::elf::SharedObject;
 use testkit::tools::real_images;
 
 use serde_json::Value;
@@ -426,4 +428,44 @@ fn a_real_package_beside_pytorch_has_less_than_pytorch() {
     let (_, report) = check(&root, &["--gpu", "5090", "--driver", "550.54.14"]);
     let said = messages(&report);
     assert!(said.contains(&"xformers has only PTX that the driver cannot compile (compute_80) for GeForce RTX 5090 (sm_120), PyTorch has"), "{said:?}");
+}
+
+/// Whoever names a GPU wants the image to use it, though nothing in the image says so.
+#[test]
+fn what_only_a_gpu_misses_is_missing_with_a_target() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, bytes: &[u8]| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    let needs = |libraries: &[&str]| SharedObject {
+        needed: libraries.iter().map(|it| (*it).to_owned()).collect(),
+        runpath: Some("$ORIGIN".to_owned()),
+        ..SharedObject::default()
+    };
+    let site = "usr/local/lib/python3.11/dist-packages";
+    let library = |name: &str| format!("{site}/torch/lib/{name}");
+    let python = SharedObject {
+        interpreter: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
+        ..SharedObject::default()
+    };
+    write("lib64/ld-linux-x86-64.so.2", &needs(&[]).bytes());
+    write("usr/bin/python3.11", &python.bytes());
+    write(&format!("{site}/torch/__init__.py"), b"");
+    write(
+        &format!("{site}/torch-2.8.0.dist-info/METADATA"),
+        b"Metadata-Version: 2.1\nName: torch\nVersion: 2.8.0\n",
+    );
+    let global = needs(&["libtorch_cuda.so"]).bytes();
+    write(&library("libtorch_global_deps.so"), &global);
+    write(&library("libtorch_cuda.so"), &needs(&[]).bytes());
+    let missing = |arguments: &[&str]| {
+        let (_, report) = check(root.path(), arguments);
+        let messages = messages(&report);
+        let mut missing = messages.iter();
+        missing.any(|it| it.contains("libtorch_cuda_linalg.so"))
+    };
+    assert!(!missing(&[]));
+    assert!(missing(&["--gpu", "h100"]));
 }

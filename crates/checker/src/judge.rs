@@ -13,6 +13,7 @@ use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::finding::Finding;
+use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::targets::{self, Target};
 use imgcheck_report::{FileReport, ImageReport, Inspection, Verdict};
 use imgcheck_rules::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subjects};
@@ -72,7 +73,14 @@ fn judge_on(
     let tables = &checker.knowledge.targets;
     let targets = targets::judge(targets, &target_input(inspection), tables);
     let targets = targets.map_err(Error::misread)?;
+    let requests_gpus = workload
+        .as_ref()
+        .is_some_and(|it| it.container.gpu.is_some());
     let facts = Facts {
+        loader: match !targets.is_empty() || requests_gpus {
+            true => facts.loader.map(LoaderFacts::on_gpus),
+            false => facts.loader,
+        },
         targets: targets.clone(),
         policy: fleet.clone(),
         workload,

@@ -273,15 +273,25 @@ fn run_as_user_replaces_the_user_of_the_image() {
 /// The labels of a node are wrong about its GPU or its driver, so it is not known whether the image runs there: neither a pass nor a failure.
 #[test]
 fn a_node_whose_gpu_and_driver_do_not_go_together() {
-    let on = |driver: &str| {
+    let on_with = |driver: &str, arguments: &[&str]| {
         let slice = r#"{"kind": "List", "items": [
           {"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
           {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n", "devices": [{"name": "gpu-0", "attributes": {
             "productName": {"string": "Tesla V100-SXM2-16GB"}, "cudaComputeCapability": {"version": "7.0.0"}, "driverVersion": {"version": "DRIVER"}}}]}}]}"#;
         let input = Input::new(&pod(GPU, ""));
         input.write("nodes.json", &slice.replace("DRIVER", driver));
-        input.json(&["--nodes", "nodes.json"])
+        input.write(
+            "config.yaml",
+            "ignore: [{rule: deploy-node-class-unknown, reason: they are drained}]\n",
+        );
+        input.json(&[&["--nodes", "nodes.json"], arguments].concat())
     };
+    let on = |driver: &str| on_with(driver, &[]);
+    // A strict check wants an answer, or to be told that nobody needs one.
+    assert_eq!(on_with("595.71.5", &["--strict"]).0, 3);
+    assert_eq!(on_with("580.65.6", &["--strict"]).0, 0);
+    let ignored = on_with("595.71.5", &["--strict", "--config", "config.yaml"]);
+    assert_eq!(ignored.0, 0);
     let (code, report) = on("595.71.5");
     let container = containers(&report)[0];
     assert_eq!(code, 0);

@@ -12,7 +12,7 @@ use imgcheck_elf::ElfFacts;
 use imgcheck_elf::facts::{Bound, Import};
 use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::process::cause::{FoundBy, When};
-use imgcheck_model::process::facts::ProcessFacts;
+use imgcheck_model::process::facts::{Missing, ProcessFacts};
 use serde_json::json;
 
 use crate::sample::{Image, SITE, elf, identified};
@@ -101,8 +101,12 @@ fn libraries_that_need_the_driver_load_without_it() {
 fn first_uses_of_a_gpu_count_only_where_there_is_cuda() {
     let sample = pytorch().wheel("cuda_runtime", "libcudart.so.12");
     let misses = |facts: LoaderFacts| {
-        let mut missing = facts.missing.iter();
-        missing.any(|it| it.library == "libtorch_cuda_linalg.so")
+        let is_known = |all: &[Missing]| {
+            let mut all = all.iter();
+            all.any(|it| it.library == "libtorch_cuda_linalg.so")
+        };
+        assert_ne!(is_known(&facts.missing), is_known(&facts.missing_on_gpus));
+        is_known(&facts.missing)
     };
     let with = |devices: &str| {
         let variable = format!("NVIDIA_VISIBLE_DEVICES={devices}");
@@ -117,6 +121,10 @@ fn first_uses_of_a_gpu_count_only_where_there_is_cuda() {
         let path = format!("/usr/lib/lib{library}.so");
         assert!(misses(sample.elf(&path, gpu).loader()), "{library}");
     }
+    // As the wheels of CTranslate2 have it, which serve CPUs, too.
+    let bundled = format!("{SITE}/ctranslate2.libs/libcudnn-463fd6d5.so.8.9.7");
+    let dispatcher = identified("cudnn", "", &[("part", "dispatcher")]);
+    assert!(!misses(sample.elf(&bundled, dispatcher).loader()));
 }
 
 #[test]

@@ -290,7 +290,10 @@ fn ctranslate2() -> Image {
                 ..identified("cudnn", "libcudnn-463fd6d5.so.8.9.7", &[])
             },
         )
-        .wheel("cublas", "libcublas.so.12")
+        .elf(
+            &format!("{SITE}/nvidia/cublas/lib/libcublas.so.12"),
+            identified("cublas", "libcublas.so.12", &[]),
+        )
         .wheel("cudnn", "libcudnn_ops.so.9")
         .wheel("cudnn", "libcudnn_cnn.so.9")
         .process(

@@ -15,6 +15,9 @@ use imgcheck_rules::policy::PolicyFacts;
 /// Rules that report that there is no answer.
 const UNANSWERED: [&str; 2] = ["gpu-unknown", "driver-unknown"];
 
+/// The rule that reports a class of nodes without an answer.
+pub(super) const UNKNOWN_CLASS: &str = "deploy-node-class-unknown";
+
 /// Judges the classes that a container can land on. Its image was read for some platforms.
 pub(super) fn judge_classes(
     checker: &Checker,

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::super::judge;
 use super::super::report::Unread;
-use super::classes::{self, judge_classes};
+use super::classes::{self, UNKNOWN_CLASS, judge_classes};
 use super::hidden;
 use super::images::{Analyzed, OnPlatform};
 use super::judging::{Judging, Place};
@@ -12,7 +12,7 @@ use super::schedule::Schedule;
 use imgcheck_base::error::Result;
 use imgcheck_lint::workload::{Container, WorkloadFacts};
 use imgcheck_model::finding::{Finding, Location};
-use imgcheck_report::{ClassReport, ContainerReport};
+use imgcheck_report::{ClassReport, ContainerReport, Verdict};
 
 /// The report of a container, and the indexes of the ignores that its findings matched.
 pub(super) struct Judged {
@@ -86,6 +86,10 @@ impl Judging<'_> {
                 image.facts.title = Some(report.title.clone());
                 for finding in &mut image.findings {
                     self.locate(finding, container, own.as_ref());
+                }
+                let mut findings = image.findings.iter();
+                if checker.policy.strict && findings.any(|it| it.rule == UNKNOWN_CLASS) {
+                    image.verdict = image.verdict.max(Verdict::Incomplete);
                 }
                 report.judged = Some(image);
             }

@@ -1,6 +1,7 @@
 //! What the loader does in the processes of an image: `loader` in the report and in rules.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,10 @@ pub struct LoaderFacts {
     pub objects: usize,
     /// Libraries that are not found, and files that are found and cannot be used.
     pub missing: Vec<Missing>,
+    /// What first uses of a GPU do not find in an image that neither has a CUDA library nor requests GPUs. One for CPUs does not miss it;
+    /// with a target, or in a workload that requests GPUs, it is in `missing` for rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_on_gpus: Vec<Missing>,
     /// Required versions that the file which is found does not define.
     pub unmet_versions: Vec<UnmetVersion>,
     /// Undefined symbols, object by object.
@@ -53,6 +58,16 @@ pub(super) fn is_zero(number: &usize) -> bool {
 }
 
 impl LoaderFacts {
+    /// The facts on a GPU.
+    #[must_use]
+    pub fn on_gpus(mut self: Arc<Self>) -> Arc<Self> {
+        if !self.missing_on_gpus.is_empty() {
+            let facts = Arc::make_mut(&mut self);
+            facts.missing.append(&mut facts.missing_on_gpus);
+        }
+        self
+    }
+
     /// The layer of a file that a process maps, or that needs a missing library.
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let mapped = self.processes.iter().flat_map(|process| &process.objects);

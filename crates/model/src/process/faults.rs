@@ -28,6 +28,9 @@ const LISTED_FILES: usize = 16;
 /// Adds the faults of a process to the facts.
 pub(super) fn record(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts) {
     let recorder = Recorder::new(describer, process);
+    let mut on_gpus = LoaderFacts::default();
+    recorder.record_failures(&process.playback.gpu_failures, &mut on_gpus);
+    facts.missing_on_gpus.append(&mut on_gpus.missing);
     recorder.record_failures(&process.playback.failures, facts);
     recorder.record_preloads(facts);
     recorder.record_calls(facts);

@@ -31,26 +31,31 @@ pub(super) fn follow(
     }
     // Some frameworks have one wheel for CPUs and GPUs; in an image for CPUs, nobody misses its CUDA libraries.
     if !is_for_gpus(playback) {
-        playback
-            .failures
-            .retain(|it| it.cause.when != When::Use || !is_not_found(&it.failure));
+        let only_gpus =
+            |it: &mut LoadFailure| it.cause.when == When::Use && is_not_found(&it.failure);
+        playback.gpu_failures = playback.failures.extract_if(.., only_gpus).collect();
     }
     Ok(())
 }
 
-/// Whether the image has a copy of the CUDA runtime, cuBLAS or cuDNN, or requests GPUs from NVIDIA's container toolkit.
+/// Whether the image has a copy of the CUDA runtime, cuBLAS or cuDNN, or requests GPUs from NVIDIA's container toolkit. What auditwheel
+/// bundles into a wheel (`PACKAGE.libs`) does not count: every installation of the package has it.
 fn is_for_gpus(playback: &Playback) -> bool {
     let Some(system) = playback.process.as_ref().map(Process::system) else {
         return false;
     };
     let devices = system.environment.get("NVIDIA_VISIBLE_DEVICES");
-    let files = system.root.files().filter_map(Node::elf);
-    let mut libraries = files.filter_map(|elf| elf.identity.as_ref());
+    let files = system.root.files().filter(|file| !is_bundled(file));
+    let mut libraries = files.filter_map(|file| file.elf()?.identity.as_ref());
     devices.is_some_and(|devices| !matches!(devices.as_str(), "" | "void" | "none"))
         || libraries.any(|it| {
             let library = it.library.as_str();
             matches!(library, "cuda-runtime" | "cublas" | "cublaslt" | "cudnn")
         })
+}
+
+fn is_bundled(file: &Node) -> bool {
+    file.parent().name().ends_with(".libs")
 }
 
 fn uses_of<'k>(object: &Object, knowledge: &'k Knowledge) -> Vec<(&'k LoadPlan, &'k FirstUse)> {

@@ -101,6 +101,8 @@ pub struct Playback<'s> {
     pub causes: Vec<Cause>,
     /// What failed, in order.
     pub failures: Vec<LoadFailure<'s>>,
+    /// As [`super::facts::LoaderFacts::missing_on_gpus`].
+    pub gpu_failures: Vec<LoadFailure<'s>>,
     /// Libraries of the host's driver that are opened at run time.
     pub driver: Vec<DriverRequest>,
     /// Undefined functions that are only bound when they are called.
@@ -127,6 +129,7 @@ impl<'s> Playback<'s> {
             process: None,
             causes: Vec::new(),
             failures: Vec::new(),
+            gpu_failures: Vec::new(),
             driver: Vec::new(),
             undefined_calls: Vec::new(),
         };

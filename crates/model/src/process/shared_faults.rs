@@ -7,18 +7,20 @@ use super::facts::{FaultContext, LoaderFacts};
 
 /// Names in each fault that a process shares with others the first of these processes, and in the first one all of them.
 pub(super) fn mark(facts: &mut LoaderFacts) {
-    mark_among(
-        &mut facts.missing,
-        |it| &mut it.context,
-        |it| {
-            // Each program needs a missing library itself; the cause is that it is missing.
-            let by = match it.context.when {
-                When::Start => "",
-                _ => &it.needed_by,
-            };
-            [&it.library, by, &it.broken, &it.after_ldconfig].join("\0")
-        },
-    );
+    for missing in [&mut facts.missing, &mut facts.missing_on_gpus] {
+        mark_among(
+            missing,
+            |it| &mut it.context,
+            |it| {
+                // Each program needs a missing library itself; the cause is that it is missing.
+                let by = match it.context.when {
+                    When::Start => "",
+                    _ => &it.needed_by,
+                };
+                [&it.library, by, &it.broken, &it.after_ldconfig].join("\0")
+            },
+        );
+    }
     mark_among(
         &mut facts.unmet_versions,
         |it| &mut it.context,
