@@ -113,7 +113,7 @@ impl Checker {
         let ignores = std::mem::take(&mut sources.ignores);
         let found =
             self.rules
-                .evaluate_within(&Facts::of_sources(sources), &self.limits, cancellation)?;
+                .evaluate_within(&Facts::of_sources(sources)?, &self.limits, cancellation)?;
         let PolicyOutcome {
             mut findings,
             mut ignored,

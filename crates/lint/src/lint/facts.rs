@@ -18,6 +18,11 @@ pub struct Sources {
     /// The stages of a Dockerfile; of the builds of a Compose or bake file; for a pyproject.toml or pixi.toml its
     /// dependencies, and each group or feature together with them; the environments of a pixi.lock; otherwise one.
     pub stages: Vec<Stage>,
+    /// Packages of one environment that cannot be installed together, or do not work together, by the tables of PyTorch's releases and of what
+    /// its partners require.
+    pub pin_conflicts: Vec<PinConflict>,
+    /// Packages whose installation replaces the PyTorch that the base image or an earlier command has.
+    pub replacements: Vec<Replacement>,
     /// The files that were read, itself first. Not a fact for rules.
     #[serde(skip)]
     pub read: Vec<String>,
@@ -150,6 +155,87 @@ pub struct Pin {
     pub text: String,
     /// Its location.
     pub location: Location,
+}
+
+/// Two packages that contradict each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinConflict {
+    /// What contradicts: `partner` (built for a different PyTorch than the same command requests), `successor` (than another command installs),
+    /// `guest` (than the base image has), `mixed` (for a different CUDA than PyTorch), `library` or `required` (PyTorch requires a different
+    /// version), `exchanged` (a later command replaces what PyTorch requires), `files` (overwrites files that PyTorch requires), `label`, `abi` or
+    /// `major` (a wheel for a different PyTorch, C++ ABI or CUDA major), `twice` (two versions of one package).
+    pub kind: String,
+    /// The name of the package.
+    pub name: String,
+    /// How severe it is: `error` if an installation or an import fails.
+    pub severity: Severity,
+    /// The package.
+    pub pin: Pin,
+    /// What it contradicts: PyTorch, a package that requires it, or the other version. The PyTorch of a base image has the manager `base`.
+    pub other: Pin,
+    /// What one of them is built for, and the other is not: releases of PyTorch, a CUDA or a C++ ABI; empty if that is not the reason.
+    pub built_for: String,
+    /// What would fit in place of the package: versions, a CUDA major, or a C++ ABI (`TRUE`, `FALSE`).
+    pub fitting: Vec<String>,
+    /// The source of the table that says so; empty if the pins say it themselves.
+    #[serde(default)]
+    pub source: String,
+    /// The location of the package.
+    pub location: Location,
+}
+
+impl PinConflict {
+    /// A conflict of this kind, of which nothing more is known.
+    pub fn new(kind: &str, severity: Severity, pin: &Pin, other: &Pin) -> Self {
+        PinConflict {
+            kind: kind.to_owned(),
+            name: pin.name.clone(),
+            severity,
+            pin: pin.clone(),
+            other: other.clone(),
+            built_for: String::new(),
+            fitting: Vec::new(),
+            source: String::new(),
+            location: pin.location.clone(),
+        }
+    }
+}
+
+/// A package whose installation replaces an installed PyTorch.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Replacement {
+    /// Why: `base` (a different release or CUDA than the base image has), `own` (the base image has a build of its publisher), `foreign` (the
+    /// package requires one of PyPI there), `replaced` (an earlier command installs a different one), `newest` (the newest release of the package
+    /// requires a newer one).
+    pub kind: String,
+    /// The name of the package.
+    pub name: String,
+    /// The package.
+    pub pin: Pin,
+    /// What it replaces; the package itself if that is the PyTorch of the base image.
+    pub other: Pin,
+    /// The PyTorch of the base image that is replaced, such as `2.8.0 for CUDA 12.8`; empty if its version does not matter.
+    pub installed: String,
+    /// What would replace nothing: a PyTorch for the base image, or releases of the package for the installed PyTorch.
+    pub fitting: Vec<String>,
+    /// The location of the package.
+    pub location: Location,
+}
+
+impl Replacement {
+    /// A replacement of this kind, of which nothing more is known.
+    pub fn new(kind: &str, pin: &Pin, other: &Pin) -> Self {
+        Replacement {
+            kind: kind.to_owned(),
+            name: pin.name.clone(),
+            pin: pin.clone(),
+            other: other.clone(),
+            location: pin.location.clone(),
+            ..Replacement::default()
+        }
+    }
 }
 
 /// An environment variable.

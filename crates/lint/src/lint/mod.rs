@@ -6,8 +6,10 @@ mod bake;
 mod blocks;
 mod build;
 mod command;
+mod compared;
 pub mod compose;
 mod condition;
+mod conflicts;
 mod context;
 mod dockerfile;
 mod environment;
@@ -20,7 +22,9 @@ mod load;
 mod lock;
 mod marker;
 mod pin;
+mod pin_knowledge;
 mod pyproject;
+mod replacements;
 mod requirements;
 mod settle;
 mod setup;
@@ -34,7 +38,9 @@ use imgcheck_model::stack::Catalogue;
 
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
-pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Sources, Stage, Variable};
+pub use facts::{
+    Base, BaseFinding, Pin, PinConflict, Replacement, SearchDirectory, Sources, Stage, Variable,
+};
 pub use ignores::InlineIgnore;
 pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, load, neighbour, text_of};
@@ -84,6 +90,7 @@ fn sources(name: &str, text: &str, kind: FileKind, context: Context<'_>) -> Resu
         stages,
         read: seen.files,
         ignores: seen.ignores,
+        ..Sources::default()
     })
 }
 

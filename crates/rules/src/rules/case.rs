@@ -57,7 +57,7 @@ pub struct Given {
     container_toolkit: Option<Value>,
     /// What is installed in the Python environments.
     python: Option<PythonFacts>,
-    /// What a file asks for that an image is built from.
+    /// What a file asks for that an image is built from. Conflicts and replacements follow from its packages.
     #[schemars(with = "Option<Sources>")]
     lint: Option<Value>,
     /// The container that starts the image.
@@ -163,7 +163,7 @@ impl Given {
             loader: given("loader", self.loader.as_ref())?.map(Arc::new),
             container_toolkit: toolkit,
             python: scanned.then(|| self.python.clone().unwrap_or_default().into()),
-            lint: given("lint", self.lint.as_ref())?,
+            lint: self.sources()?,
             workload: given("workload", self.workload.as_ref())?,
             targets: given("targets", self.targets.as_ref())?.unwrap_or_default(),
             policy: given("policy", self.policy.as_ref())?.unwrap_or_default(),
@@ -179,6 +179,15 @@ fn has_no_name(image: &ImageFacts) -> bool {
 }
 
 impl Given {
+    /// The file of a test, with what follows from its packages.
+    fn sources(&self) -> Result<Option<Sources>, String> {
+        let mut given: Option<Sources> = given("lint", self.lint.as_ref())?;
+        if let Some(sources) = &mut given {
+            sources.compare().map_err(|error| error.to_string())?;
+        }
+        Ok(given)
+    }
+
     /// What the environment of a test asks of the container toolkit, with the files that the test gives.
     fn container_toolkit(&self, image: &ImageFacts) -> Result<ContainerToolkit, String> {
         let given: ContainerToolkit =

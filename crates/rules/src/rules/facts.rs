@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loader::{self, LoaderView};
 use crate::policy::PolicyFacts;
+use imgcheck_base::error::Result;
 use imgcheck_base::reference::name::Name;
 use imgcheck_base::version;
 use imgcheck_launch::StartFailure;
@@ -273,11 +274,15 @@ impl Facts {
     }
 
     /// The facts of a build file: rules that need an image do not apply.
-    pub fn of_sources(sources: Sources) -> Self {
-        Facts {
+    ///
+    /// # Errors
+    /// A built-in table is broken, which the tests exclude.
+    pub fn of_sources(mut sources: Sources) -> Result<Self> {
+        sources.compare()?;
+        Ok(Facts {
             lint: Some(sources),
             ..Facts::default()
-        }
+        })
     }
 
     /// The facts of an image. The environment and labels in `image` are those of its configuration.

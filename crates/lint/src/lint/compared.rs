@@ -1,0 +1,27 @@
+//! Compares the packages that are installed together, for rules.
+
+use super::conflicts;
+use super::facts::Sources;
+use super::pin_knowledge::PinKnowledge;
+use super::replacements;
+use imgcheck_base::error::Result;
+
+impl Sources {
+    /// Finds packages that contradict or replace each other. The claims of the base images must be known, and markers settled.
+    ///
+    /// # Errors
+    /// A table is broken, which the tests exclude.
+    pub fn compare(&mut self) -> Result<()> {
+        let mut pins = self.stages.iter().flat_map(|stage| &stage.pins);
+        if pins.all(|pin| pin.component.is_empty()) {
+            return Ok(());
+        }
+        let knowledge = PinKnowledge::builtin()?;
+        self.pin_conflicts = conflicts::all(&self.stages, knowledge);
+        self.replacements = replacements::all(&self.stages, knowledge);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Packages that cannot be installed together, or do not work together: `lint.pin_conflicts`.
+//!
+//! The packages of one environment of one stage are compared, with the framework that the tag of the base image promises. What the tables do not
+//! know is no conflict.
+
+mod duplicates;
+mod framework;
+mod libraries;
+mod partners;
+mod wheels;
+
+use super::facts::{PinConflict, Stage};
+use super::pin_knowledge::PinKnowledge;
+use framework::{comparable, frameworks};
+
+/// The conflicts of all stages.
+pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
+    let installed = stages.iter().map(comparable).collect::<Vec<_>>();
+    let by_stage = stages.iter().zip(&installed);
+    let found: Vec<_> = by_stage
+        .flat_map(|(stage, pins)| frameworks(stage, pins, knowledge))
+        .collect();
+    [
+        partners::of_other_releases(&found, knowledge),
+        partners::of_other_cudas(&found, knowledge),
+        libraries::of_other_versions(&found, knowledge),
+        libraries::of_other_compilers(&found, knowledge),
+        libraries::with_shared_files(&found, knowledge),
+        wheels::for_other_frameworks(&found, knowledge),
+        wheels::for_other_abis(&found, knowledge),
+        wheels::for_other_cudas(&installed, knowledge),
+        duplicates::all(stages),
+    ]
+    .concat()
+}

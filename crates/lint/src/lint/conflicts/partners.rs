@@ -1,0 +1,145 @@
+//! Packages that are built for a different release or a different CUDA than the framework beside them.
+
+use std::collections::HashMap;
+
+use super::framework::Framework;
+use crate::lint::facts::{Pin, PinConflict};
+use crate::lint::pin_knowledge::{Partner, PinKnowledge, Requirement, distinct, major};
+use imgcheck_base::version::{meets, satisfies};
+use imgcheck_model::finding::Severity;
+
+/// A framework and a partner in one environment.
+struct Pair<'p> {
+    framework: &'p Framework<'p>,
+    pin: &'p Pin,
+    partner: &'p Partner,
+    /// Whether one command installs both.
+    is_together: bool,
+}
+
+/// Partners that require a different release.
+pub fn of_other_releases(
+    frameworks: &[Framework<'_>],
+    knowledge: &PinKnowledge,
+) -> Vec<PinConflict> {
+    let mut required = HashMap::new();
+    let mut conflicts = Vec::new();
+    for framework in frameworks.iter().filter(|it| !it.releases.is_empty()) {
+        let mut fitting = HashMap::new();
+        for pair in pairs(framework, knowledge) {
+            let pin = pair.pin;
+            let key = (&pin.component, &pin.specifier, &pin.version, &pin.extras);
+            let required = required
+                .entry(key)
+                .or_insert_with(|| requirements(&pair, knowledge));
+            let specifiers = distinct(required.iter().filter_map(|it| it.framework.as_deref()));
+            if specifiers.is_empty() || specifiers.iter().any(|it| framework.satisfies(it)) {
+                continue;
+            }
+            let fitting = fitting
+                .entry(&pin.component)
+                .or_insert_with(|| fitting_versions(&pair, knowledge));
+            let (kind, severity) = pair.kind();
+            conflicts.push(PinConflict {
+                built_for: specifiers.join(" or ").replace("==", ""),
+                fitting: fitting.clone(),
+                source: required.first().map_or("", |it| &it.source).to_owned(),
+                ..PinConflict::new(kind, severity, pin, &framework.pin)
+            });
+        }
+    }
+    conflicts
+}
+
+/// Partners that are released with the framework, but installed for a different CUDA.
+pub fn of_other_cudas(frameworks: &[Framework<'_>], knowledge: &PinKnowledge) -> Vec<PinConflict> {
+    let pairs = frameworks.iter().flat_map(|it| pairs(it, knowledge));
+    let bound = pairs.filter(|pair| pair.partner.bound && !pair.framework.is_base);
+    let mixed = bound.filter_map(|pair| {
+        let (pin, framework) = (pair.pin, &pair.framework.pin);
+        let (own, other) = (pin.cuda.as_deref()?, framework.cuda.as_deref()?);
+        let is_of_cuda = own.contains('.') && other.contains('.');
+        let severity = match is_of_cuda && major(own) == major(other) {
+            true => Severity::Warning,
+            false => Severity::Error,
+        };
+        (own != other).then(|| PinConflict {
+            built_for: other.to_owned(),
+            ..PinConflict::new("mixed", severity, pin, framework)
+        })
+    });
+    mixed.collect()
+}
+
+/// The partners that are surely installed beside a framework. A conda command replaces what an earlier one installed.
+fn pairs<'p>(
+    framework: &'p Framework<'p>,
+    knowledge: &'p PinKnowledge,
+) -> impl Iterator<Item = Pair<'p>> {
+    let others = framework.others.iter().filter(|pin| pin.version.is_some());
+    let pairs = others.filter_map(|pin| {
+        Some(Pair {
+            framework,
+            pin,
+            partner: knowledge.partner(pin)?,
+            is_together: !framework.is_base && pin.command == framework.pin.command,
+        })
+    });
+    pairs.filter(Pair::is_sure)
+}
+
+impl Pair<'_> {
+    fn is_sure(&self) -> bool {
+        let (pin, framework) = (self.pin, &self.framework.pin);
+        let remain =
+            framework.version.is_some() && !pin.replaced && !framework.replaced && !pin.present;
+        let is_installed_on = match self.framework.is_base {
+            true => pin.manager == "pip",
+            false => pin.manager != "conda" || framework.manager != "conda" || self.is_together,
+        };
+        (!pin.alone || self.partner.bound) && (self.is_together || remain) && is_installed_on
+    }
+
+    fn kind(&self) -> (&'static str, Severity) {
+        match self.framework.is_base {
+            true => ("guest", Severity::Warning),
+            false if self.is_together || self.partner.bound => ("partner", Severity::Error),
+            false => ("successor", Severity::Warning),
+        }
+    }
+}
+
+impl Framework<'_> {
+    fn satisfies(&self, specifier: &str) -> bool {
+        self.releases.iter().any(|it| it.satisfies(specifier))
+    }
+}
+
+/// What the releases require that a pin of a partner may be, with its extras.
+fn requirements<'k>(pair: &Pair<'_>, knowledge: &'k PinKnowledge) -> Vec<&'k Requirement> {
+    let (pin, implied) = (pair.pin, &pair.partner.extras);
+    let version = pin.version.as_deref().unwrap_or_default();
+    let is_exact = pin.specifier.starts_with("==") && !pin.specifier.contains('*');
+    let exact = format!("=={version}");
+    let has_extra = |extra: &String| {
+        let mut own = pin.extras.iter();
+        extra.is_empty() || own.any(|it| it == extra || implied.get(it) == Some(extra))
+    };
+    let is_meant = |release: &str| match is_exact {
+        true => satisfies(release, &exact) == Ok(Some(true)),
+        false => meets(release, version) == Some(true),
+    };
+    let rows = knowledge.requirements(pair.partner).iter();
+    rows.filter(|it| it.framework.is_some() && has_extra(&it.extra) && is_meant(&it.version))
+        .collect()
+}
+
+/// The releases of a partner that accept the framework.
+fn fitting_versions(pair: &Pair<'_>, knowledge: &PinKnowledge) -> Vec<String> {
+    let rows = knowledge.requirements(pair.partner).iter();
+    let accepts = |it: &&Requirement| {
+        let specifier = it.framework.as_deref();
+        specifier.is_some_and(|specifier| pair.framework.satisfies(specifier))
+    };
+    distinct(rows.filter(accepts).map(|it| it.version.clone()))
+}

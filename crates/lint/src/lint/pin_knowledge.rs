@@ -1,0 +1,249 @@
+//! What the tables say of packages that are pinned together: the releases of a framework, and what its partners require.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::facts::Pin;
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::version::{meets, release, satisfies};
+use imgcheck_model::knowledge::table;
+
+/// The partners of a framework, with the tables that `rules/knowledge/partners.yaml` names.
+#[derive(Debug)]
+pub struct PinKnowledge {
+    /// The partners themselves.
+    pub partners: Partners,
+    /// The releases of the framework, newest first.
+    pub releases: Vec<Release>,
+    /// By partner, what each of its releases requires, oldest first.
+    requirements: HashMap<String, Vec<Requirement>>,
+}
+
+/// `rules/knowledge/partners.yaml`, which says what each field means.
+#[derive(Debug, Deserialize)]
+pub struct Partners {
+    pub framework: String,
+    releases: String,
+    requirements: String,
+    pub own_builds: String,
+    pub official: String,
+    pub libraries_outside_from: String,
+    partners: Vec<Partner>,
+    pub libraries: Vec<Library>,
+    pub compiler: Library,
+    pub shared_files: Vec<SharedFiles>,
+}
+
+/// A package that is built for one release of the framework.
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+#[derive(Default)]
+pub struct Partner {
+    pub component: String,
+    pub bound: bool,
+    pub newest: bool,
+    pub requires_exactly: bool,
+    pub extras: BTreeMap<String, String>,
+}
+
+/// A distribution that wheels of the framework require in one version.
+#[derive(Debug, Deserialize)]
+pub struct Library {
+    #[serde(default)]
+    pub component: String,
+    pub distribution: String,
+    pub known_by: String,
+}
+
+/// Distributions for several CUDA majors with files of the same names.
+#[derive(Debug, Deserialize)]
+pub struct SharedFiles {
+    pub distributions: Vec<String>,
+    pub majors: Vec<String>,
+    pub source: String,
+}
+
+/// What one release of a partner requires.
+#[derive(Debug)]
+pub struct Requirement {
+    pub version: String,
+    /// The specifier of the framework; `None` if it requires none.
+    pub framework: Option<String>,
+    /// The extra that requires it; empty if all installations do.
+    pub extra: String,
+    pub source: String,
+}
+
+/// A release of the framework.
+#[derive(Debug, Deserialize)]
+pub struct Release {
+    pub version: String,
+    pub python: Pythons,
+    pub variants: Vec<Variant>,
+    /// The wheel on PyPI.
+    pub pypi_default: Option<BTreeMap<String, Value>>,
+}
+
+/// The Pythons of a release.
+#[derive(Debug, Deserialize)]
+pub struct Pythons {
+    pub from: String,
+}
+
+/// A build of a release for one CUDA.
+#[derive(Debug, Deserialize)]
+pub struct Variant {
+    pub cuda: String,
+    /// Present if it is the wheel on PyPI.
+    pypi_default: Option<Value>,
+    pub source: String,
+    /// The other keys: the version of each library.
+    #[serde(flatten)]
+    libraries: BTreeMap<String, Value>,
+}
+
+impl PinKnowledge {
+    /// The built-in tables, which are read on first use.
+    ///
+    /// # Errors
+    /// A table is broken, which the tests exclude.
+    pub fn builtin() -> Result<&'static Self> {
+        static KNOWLEDGE: OnceLock<PinKnowledge> = OnceLock::new();
+        match KNOWLEDGE.get() {
+            Some(known) => Ok(known),
+            None => Self::read().map(|read| KNOWLEDGE.get_or_init(|| read)),
+        }
+    }
+
+    fn read() -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Releases {
+            releases: Vec<Release>,
+        }
+        let partners: Partners = table("partners")?;
+        let lists: HashMap<String, Value> = table(&partners.requirements)?;
+        let of_partner = |partner: &Partner| {
+            let rows = lists.get(&partner.component).and_then(Value::as_array);
+            let rows = rows.into_iter().flatten();
+            let rows = rows.map(|row| Requirement::of_row(row, partner, &partners.framework));
+            let rows: Option<Vec<Requirement>> = rows.collect();
+            let problem = || Error::Rule {
+                problem: format!("a row of {} has no version", partner.component),
+            };
+            Ok((partner.component.clone(), rows.ok_or_else(problem)?))
+        };
+        let requirements = partners.partners.iter().map(of_partner);
+        let requirements = requirements.collect::<Result<_>>()?;
+        let Releases { releases } = table(&partners.releases)?;
+        Ok(PinKnowledge {
+            partners,
+            releases,
+            requirements,
+        })
+    }
+
+    /// Whether a package is the framework.
+    pub fn is_framework(&self, pin: &Pin) -> bool {
+        pin.component == self.partners.framework
+    }
+
+    /// The partner that a package is.
+    pub fn partner(&self, pin: &Pin) -> Option<&Partner> {
+        let mut partners = self.partners.partners.iter();
+        partners.find(|partner| partner.component == pin.component)
+    }
+
+    /// What the releases of a partner require.
+    pub fn requirements(&self, partner: &Partner) -> &[Requirement] {
+        let known = self.requirements.get(&partner.component);
+        known.map_or(&[], Vec::as_slice)
+    }
+
+    /// The releases of a version such as `2.8`.
+    pub fn releases_of(&self, version: &str) -> Vec<&Release> {
+        let releases = self.releases.iter();
+        let meeting = releases.filter(|it| meets(&it.version, version) == Some(true));
+        meeting.collect()
+    }
+
+    /// The releases that satisfy a specifier.
+    pub fn releases_satisfying(&self, specifier: &str) -> Vec<&Release> {
+        let releases = self.releases.iter();
+        releases.filter(|it| it.satisfies(specifier)).collect()
+    }
+}
+
+impl Requirement {
+    fn of_row(row: &Value, partner: &Partner, framework: &str) -> Option<Self> {
+        let text = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+        Some(Requirement {
+            version: text(&partner.component)?,
+            framework: text(framework),
+            extra: text("extra").unwrap_or_default(),
+            source: text("source").unwrap_or_default(),
+        })
+    }
+}
+
+impl Release {
+    /// Whether it satisfies a PEP 440 specifier; one that cannot be read is not satisfied.
+    pub fn satisfies(&self, specifier: &str) -> bool {
+        satisfies(&self.version, specifier) == Ok(Some(true))
+    }
+
+    /// What the wheel on PyPI has of a key.
+    pub fn on_pypi(&self, key: &str) -> Option<&Value> {
+        self.pypi_default.as_ref()?.get(key)
+    }
+
+    /// The builds that are on PyPI.
+    pub fn pypi_variants(&self) -> impl Iterator<Item = &Variant> {
+        self.variants.iter().filter(|it| it.pypi_default.is_some())
+    }
+}
+
+impl Variant {
+    /// The version of a library that it requires; `unknown` and `none` are words of the table.
+    pub fn library(&self, key: &str) -> Option<&str> {
+        self.libraries.get(key)?.as_str()
+    }
+}
+
+/// Whether a version has nothing but release numbers, as `2.8.0`.
+pub fn is_release(version: &str) -> bool {
+    release_text(version).is_some_and(|it| it == version)
+}
+
+/// The release numbers of a version: `2.8.0` of `2.8.0+cu128`.
+pub fn release_text(version: &str) -> Option<String> {
+    release(version).map(|numbers| joined(&numbers))
+}
+
+/// The first two numbers of a version: `12.8` of `12.8.1`.
+pub fn major_minor(version: &str) -> Option<String> {
+    release(version).map(|numbers| joined(&numbers[..numbers.len().min(2)]))
+}
+
+fn joined(numbers: &[u64]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    numbers.join(".")
+}
+
+/// The first number of a version as text: `12` of `12.8`.
+pub fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or_default()
+}
+
+/// Each value once, in order.
+pub fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}

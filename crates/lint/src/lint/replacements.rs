@@ -1,0 +1,169 @@
+//! Packages whose installation replaces the framework that the base image or an earlier command has: `lint.replacements`.
+
+mod newest;
+
+use super::facts::{Base, Pin, Replacement, Stage};
+use super::pin_knowledge::{PinKnowledge, is_release, major_minor, release_text};
+use imgcheck_base::version::meets;
+use imgcheck_model::claims::Claim;
+
+/// The replacements of all stages.
+pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Replacement> {
+    let installed: Vec<Installed<'_>> = stages
+        .iter()
+        .map(|stage| Installed::of(stage, knowledge))
+        .collect();
+    let own = installed.iter().flat_map(|it| it.over_own_build(knowledge));
+    let base = installed.iter().flat_map(|it| it.over_base(knowledge));
+    let earlier = installed.iter().flat_map(Installed::over_earlier);
+    let foreign = installed.iter().flat_map(|it| it.foreign(knowledge));
+    let mut found: Vec<Replacement> = own.chain(base).chain(earlier).collect();
+    found.extend(newest::all(stages, knowledge));
+    found.extend(foreign);
+    found
+}
+
+/// The base image of a stage, unless a command removes its framework, which says that the replacement is intended.
+fn kept_base<'s>(stage: &'s Stage, knowledge: &PinKnowledge) -> Option<&'s Base> {
+    let framework = &knowledge.partners.framework;
+    let is_removed = stage.removed.iter().any(|it| it == framework || it == "*");
+    stage.base.as_ref().filter(|_| !is_removed)
+}
+
+/// A stage, and what it installs of the framework and the packages that are released with it.
+struct Installed<'s> {
+    stage: &'s Stage,
+    /// Releases that are certainly installed.
+    pins: Vec<&'s Pin>,
+    base: Option<&'s Base>,
+    /// Whether the base image has a build of the framework that is not on PyPI.
+    has_own_build: bool,
+}
+
+impl<'s> Installed<'s> {
+    fn of(stage: &'s Stage, knowledge: &PinKnowledge) -> Self {
+        let is_bound = |pin: &Pin| knowledge.partner(pin).is_some_and(|it| it.bound);
+        let is_of_family = |pin: &&Pin| knowledge.is_framework(pin) || is_bound(pin);
+        let family = stage.pins.iter().filter(is_of_family);
+        let released = family.filter(|pin| pin.version.as_deref().is_some_and(is_release));
+        let base = kept_base(stage, knowledge);
+        let own = &knowledge.partners.own_builds;
+        Installed {
+            stage,
+            pins: released.filter(|pin| !pin.conditional).collect(),
+            base,
+            has_own_build: base.is_some_and(|base| base.repository.ends_with(own.as_str())),
+        }
+    }
+
+    /// What pip installs where the base image has its framework.
+    fn by_pip(&self) -> impl Iterator<Item = &'s Pin> {
+        let pins = self.pins.iter().copied();
+        pins.filter(|pin| {
+            pin.manager == "pip" && pin.environment.is_empty() && !pin.constraint && !pin.replaced
+        })
+    }
+
+    /// The versions that the tag of the base image promises of a subject.
+    fn tagged(&self, subject: &str) -> impl Iterator<Item = &'s str> {
+        let claims = self.base.into_iter().flat_map(|base| &base.claims);
+        let tagged = claims.filter(move |it: &&Claim| it.subject == subject && it.origin == "tag");
+        tagged
+            .map(|it| it.version.as_str())
+            .filter(|version| version.contains('.'))
+    }
+
+    /// Packages of PyPI that replace a build of the base image's publisher.
+    fn over_own_build(&self, knowledge: &PinKnowledge) -> Vec<Replacement> {
+        if !self.has_own_build {
+            return Vec::new();
+        }
+        let has_framework = self.by_pip().any(|pin| knowledge.is_framework(pin));
+        let pins = self
+            .by_pip()
+            .filter(|pin| knowledge.is_framework(pin) || (!pin.alone && !has_framework));
+        pins.map(|pin| Replacement::new("own", pin, pin)).collect()
+    }
+
+    /// A framework of a different release or CUDA than the base image has.
+    fn over_base(&self, knowledge: &PinKnowledge) -> Vec<Replacement> {
+        if self.has_own_build {
+            return Vec::new();
+        }
+        let cudas: Vec<String> = self.tagged("cuda").filter_map(major_minor).collect();
+        let frameworks = self.by_pip().filter(|pin| knowledge.is_framework(pin));
+        let frameworks: Vec<&Pin> = frameworks.collect();
+        let of_claim = |claimed| {
+            let pins = frameworks.iter();
+            let replacing = pins.filter_map(|pin| over_claimed(claimed, &cudas, pin));
+            replacing.collect::<Vec<_>>()
+        };
+        let claimed = self.tagged(&knowledge.partners.framework);
+        claimed.flat_map(of_claim).collect()
+    }
+
+    /// Packages of which an earlier command installs a different version.
+    fn over_earlier(&self) -> Vec<Replacement> {
+        let requested = self.pins.iter().filter(|pin| !pin.constraint);
+        let (earlier, kept): (Vec<&Pin>, Vec<&Pin>) = requested.partition(|pin| pin.replaced);
+        let replacement = |pin: &Pin| {
+            let other = earlier.iter().find(|other| is_replaced_by(other, pin))?;
+            Some(Replacement {
+                fitting: pin.version.iter().cloned().collect(),
+                ..Replacement::new("replaced", pin, other)
+            })
+        };
+        kept.into_iter().filter_map(replacement).collect()
+    }
+
+    /// Packages that require a framework of PyPI, on an image with a build of its publisher.
+    fn foreign(&self, knowledge: &PinKnowledge) -> Vec<Replacement> {
+        let is_pinned = self.pins.iter().any(|pin| knowledge.is_framework(pin));
+        if !self.has_own_build || is_pinned {
+            return Vec::new();
+        }
+        let partners = self.stage.pins.iter().filter(|pin| {
+            let partner = knowledge.partner(pin);
+            partner.is_some_and(|it| it.newest && !it.bound) && pin.manager == "pip"
+        });
+        let installed = partners.filter(|pin| {
+            pin.environment.is_empty()
+                && !(pin.conditional || pin.constraint || pin.alone || pin.replaced)
+                && !pin.specifier.starts_with('@')
+        });
+        installed
+            .map(|pin| Replacement::new("foreign", pin, pin))
+            .collect()
+    }
+}
+
+/// Whether a framework replaces the one that a base image claims, for one of these CUDAs.
+fn over_claimed(claimed: &str, cudas: &[String], pin: &Pin) -> Option<Replacement> {
+    let version = pin.version.as_deref()?;
+    let is_met = meets(claimed, version)?;
+    let is_part = meets(version, &release_text(claimed)?)?;
+    let label = pin.local.as_ref().map(|label| format!("+{label}"));
+    let cuda = pin.cuda.as_ref().filter(|_| label.is_some());
+    let is_of_other_cuda = !cudas.is_empty() && cuda.is_some_and(|cuda| !cudas.contains(cuda));
+    let for_cuda = cudas.first().filter(|_| is_met);
+    let for_cuda = for_cuda.map(|cuda| format!(" for CUDA {cuda}"));
+    (is_of_other_cuda || !(is_met || is_part)).then(|| Replacement {
+        installed: format!("{claimed}{}", for_cuda.unwrap_or_default()),
+        fitting: vec![format!("{version}{}", label.unwrap_or_default())],
+        ..Replacement::new("base", pin, pin)
+    })
+}
+
+/// Whether a later command requests a package in a version that neither is, nor is part of, the installed one.
+fn is_replaced_by(other: &Pin, pin: &Pin) -> bool {
+    let same = |key: fn(&Pin) -> &str| key(other) == key(pin);
+    let (Some(version), Some(installed)) = (&pin.version, &other.version) else {
+        return false;
+    };
+    other.command < pin.command
+        && same(|pin| &pin.name)
+        && same(|pin| &pin.manager)
+        && same(|pin| &pin.environment)
+        && meets(version, installed) == Some(false)
+        && meets(installed, version) == Some(false)
+}
