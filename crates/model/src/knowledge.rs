@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::claims::Grammar;
+use crate::claims::unpublished::knowledge::{Form, Publications, Release, Tags, Terms};
 use crate::process;
 use crate::stack::container_toolkit::ToolkitKnowledge;
 use crate::stack::{Catalogue, ToolkitRow};
@@ -67,6 +68,38 @@ impl Knowledge {
 /// How versions are written into tags, labels and variables. The patterns are compiled when a reference first needs them.
 pub fn grammar() -> Result<Grammar> {
     Ok(Grammar::new(tables("tags")?))
+}
+
+/// What is published, and where.
+pub fn publications() -> Result<Publications> {
+    #[derive(Deserialize)]
+    struct Releases {
+        releases: Vec<Release>,
+    }
+    #[derive(Deserialize)]
+    struct Toolkit {
+        toolkit: String,
+    }
+    #[derive(Deserialize)]
+    struct Toolkits {
+        toolkits: Vec<Toolkit>,
+    }
+    #[derive(Deserialize)]
+    struct Forms {
+        tags: Vec<Form>,
+    }
+    let terms: Terms = table("publications")?;
+    let Releases { releases } = table(&terms.framework.releases)?;
+    let Toolkits { toolkits } = table(&terms.toolkit.releases)?;
+    let tags: Tags = table(&terms.framework.tags)?;
+    let Forms { tags: forms } = table("never-published")?;
+    Ok(Publications {
+        releases,
+        tags,
+        toolkits: toolkits.into_iter().map(|it| it.toolkit).collect(),
+        forms,
+        terms,
+    })
 }
 
 /// Which package belongs to which component.

@@ -73,6 +73,14 @@ pub fn release(version: &str) -> Option<Vec<u64>> {
     Components::read(version).map(|components| components.release)
 }
 
+/// The first release numbers of a version as text: for two, `12.8` of `12.8.1`, and `12` of `12`.
+pub fn first_numbers(version: &str, count: usize) -> Option<String> {
+    release(version).map(|numbers| {
+        let texts: Vec<String> = numbers.iter().take(count).map(u64::to_string).collect();
+        texts.join(".")
+    })
+}
+
 /// Whether a version meets a claim.
 ///
 /// - Components are compared as far as the claim has them: `2.9` is met by `2.9.1` and `2.9.1+cu128`, not by `2.10`; `3` by

@@ -2,12 +2,13 @@
 
 use super::conflicts;
 use super::facts::Sources;
+use super::never_built;
 use super::pin_knowledge::PinKnowledge;
 use super::replacements;
 use imgcheck_base::error::Result;
 
 impl Sources {
-    /// Finds packages that contradict or replace each other. The claims of the base images must be known, and markers settled.
+    /// Finds packages that contradict or replace each other, or were never built. The claims of the base images must be known, and markers settled.
     ///
     /// # Errors
     /// A table is broken, which the tests exclude.
@@ -19,6 +20,7 @@ impl Sources {
         let knowledge = PinKnowledge::builtin()?;
         self.pin_conflicts = conflicts::all(&self.stages, knowledge);
         self.replacements = replacements::all(&self.stages, knowledge);
+        self.never_built = never_built::all(&self.stages, knowledge);
         Ok(())
     }
 }

@@ -23,6 +23,8 @@ pub struct Sources {
     pub pin_conflicts: Vec<PinConflict>,
     /// Packages whose installation replaces the PyTorch that the base image or an earlier command has.
     pub replacements: Vec<Replacement>,
+    /// PyTorch for a CUDA or a Python that no build exists for.
+    pub never_built: Vec<NeverBuilt>,
     /// The files that were read, itself first. Not a fact for rules.
     #[serde(skip)]
     pub read: Vec<String>,
@@ -81,6 +83,13 @@ pub struct Base {
     pub findings: Vec<BaseFinding>,
     /// Its location.
     pub location: Location,
+}
+
+impl Base {
+    /// Whether it is an official image of Python.
+    pub fn is_python(&self) -> bool {
+        matches!(self.repository.as_str(), "python" | "library/python")
+    }
 }
 
 /// A finding on a reference.
@@ -234,6 +243,47 @@ impl Replacement {
             other: other.clone(),
             location: pin.location.clone(),
             ..Replacement::default()
+        }
+    }
+}
+
+/// A PyTorch that is requested for something that no build exists for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NeverBuilt {
+    /// What no build is for: `variant` (the CUDA) or `python`.
+    pub kind: String,
+    /// The name of the package.
+    pub name: String,
+    /// How severe it is: `error` if nothing else can be installed in its place.
+    pub severity: Severity,
+    /// The package.
+    pub pin: Pin,
+    /// The CUDA or Python.
+    pub requested: String,
+    /// What builds are for: CUDA versions, or ranges of Python.
+    pub built_for: Vec<String>,
+    /// The location of the package.
+    pub location: Location,
+}
+
+impl NeverBuilt {
+    /// What a package is requested for, and what is built.
+    pub fn new(
+        kind: &str,
+        severity: Severity,
+        pin: &Pin,
+        requested: &str,
+        built_for: Vec<String>,
+    ) -> Self {
+        NeverBuilt {
+            kind: kind.to_owned(),
+            name: pin.name.clone(),
+            severity,
+            pin: pin.clone(),
+            requested: requested.to_owned(),
+            built_for,
+            location: pin.location.clone(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod kind;
 mod load;
 mod lock;
 mod marker;
+mod never_built;
 mod pin;
 mod pin_knowledge;
 mod pyproject;
@@ -39,7 +40,8 @@ use imgcheck_model::stack::Catalogue;
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{
-    Base, BaseFinding, Pin, PinConflict, Replacement, SearchDirectory, Sources, Stage, Variable,
+    Base, BaseFinding, NeverBuilt, Pin, PinConflict, Replacement, SearchDirectory, Sources, Stage,
+    Variable,
 };
 pub use ignores::InlineIgnore;
 pub use kind::{FileKind, is_template};

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::facts::Pin;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::version::{meets, release, satisfies};
+use imgcheck_base::version::{first_numbers, meets, satisfies};
 use imgcheck_model::knowledge::table;
 
 /// The partners of a framework, with the tables that `rules/knowledge/partners.yaml` names.
@@ -31,10 +31,20 @@ pub struct Partners {
     pub own_builds: String,
     pub official: String,
     pub libraries_outside_from: String,
+    index: String,
+    pub conda: Conda,
     partners: Vec<Partner>,
     pub libraries: Vec<Library>,
     pub compiler: Library,
     pub shared_files: Vec<SharedFiles>,
+}
+
+/// Where conda finds the framework.
+#[derive(Debug, Deserialize)]
+pub struct Conda {
+    channel: String,
+    other_channels: Vec<String>,
+    pub toolkit: String,
 }
 
 /// A package that is built for one release of the framework.
@@ -83,6 +93,8 @@ pub struct Release {
     pub version: String,
     pub python: Pythons,
     pub variants: Vec<Variant>,
+    /// Present if there are no other variants.
+    pub variants_complete: Option<Value>,
     /// The wheel on PyPI.
     pub pypi_default: Option<BTreeMap<String, Value>>,
 }
@@ -91,6 +103,10 @@ pub struct Release {
 #[derive(Debug, Deserialize)]
 pub struct Pythons {
     pub from: String,
+    pub to: String,
+    /// Pythons with a preview.
+    #[serde(default)]
+    pub experimental: Vec<String>,
 }
 
 /// A build of a release for one CUDA.
@@ -148,6 +164,26 @@ impl PinKnowledge {
     /// Whether a package is the framework.
     pub fn is_framework(&self, pin: &Pin) -> bool {
         pin.component == self.partners.framework
+    }
+
+    /// Whether a package of pip comes from PyPI or the publisher's index.
+    pub fn is_on_index(&self, pin: &Pin) -> bool {
+        let index = pin.index.as_deref().unwrap_or_default();
+        index.is_empty() || index.contains(&self.partners.index)
+    }
+
+    /// Whether a package of conda comes from the publisher's channel.
+    pub fn is_on_channel(&self, pin: &Pin) -> bool {
+        let conda = &self.partners.conda;
+        let index = pin.index.as_deref().unwrap_or_default();
+        let is_whole = |at: usize| {
+            let (before, after) = (&index[..at], &index[at + conda.channel.len()..]);
+            (before.is_empty() || before.ends_with([' ', '/']))
+                && (after.is_empty() || after.starts_with(','))
+        };
+        let mut named = index.match_indices(&conda.channel);
+        let mut others = conda.other_channels.iter();
+        named.any(|(at, _)| is_whole(at)) && !others.any(|it| index.contains(it))
     }
 
     /// The partner that a package is.
@@ -214,22 +250,7 @@ impl Variant {
 
 /// Whether a version has nothing but release numbers, as `2.8.0`.
 pub fn is_release(version: &str) -> bool {
-    release_text(version).is_some_and(|it| it == version)
-}
-
-/// The release numbers of a version: `2.8.0` of `2.8.0+cu128`.
-pub fn release_text(version: &str) -> Option<String> {
-    release(version).map(|numbers| joined(&numbers))
-}
-
-/// The first two numbers of a version: `12.8` of `12.8.1`.
-pub fn major_minor(version: &str) -> Option<String> {
-    release(version).map(|numbers| joined(&numbers[..numbers.len().min(2)]))
-}
-
-fn joined(numbers: &[u64]) -> String {
-    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
-    numbers.join(".")
+    first_numbers(version, usize::MAX).is_some_and(|it| it == version)
 }
 
 /// The first number of a version as text: `12` of `12.8`.

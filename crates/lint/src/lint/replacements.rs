@@ -3,8 +3,8 @@
 mod newest;
 
 use super::facts::{Base, Pin, Replacement, Stage};
-use super::pin_knowledge::{PinKnowledge, is_release, major_minor, release_text};
-use imgcheck_base::version::meets;
+use super::pin_knowledge::{PinKnowledge, is_release};
+use imgcheck_base::version::{first_numbers, meets};
 use imgcheck_model::claims::Claim;
 
 /// The replacements of all stages.
@@ -90,7 +90,8 @@ impl<'s> Installed<'s> {
         if self.has_own_build {
             return Vec::new();
         }
-        let cudas: Vec<String> = self.tagged("cuda").filter_map(major_minor).collect();
+        let cudas = self.tagged("cuda");
+        let cudas: Vec<String> = cudas.filter_map(|it| first_numbers(it, 2)).collect();
         let frameworks = self.by_pip().filter(|pin| knowledge.is_framework(pin));
         let frameworks: Vec<&Pin> = frameworks.collect();
         let of_claim = |claimed| {
@@ -141,7 +142,7 @@ impl<'s> Installed<'s> {
 fn over_claimed(claimed: &str, cudas: &[String], pin: &Pin) -> Option<Replacement> {
     let version = pin.version.as_deref()?;
     let is_met = meets(claimed, version)?;
-    let is_part = meets(version, &release_text(claimed)?)?;
+    let is_part = meets(version, &first_numbers(claimed, usize::MAX)?)?;
     let label = pin.local.as_ref().map(|label| format!("+{label}"));
     let cuda = pin.cuda.as_ref().filter(|_| label.is_some());
     let is_of_other_cuda = !cudas.is_empty() && cuda.is_some_and(|cuda| !cudas.contains(cuda));

@@ -38,11 +38,7 @@ impl Stage {
                 pythons = left;
             }
         };
-        let is_python = |repository: &str| matches!(repository, "python" | "library/python");
-        let base = self
-            .base
-            .as_ref()
-            .filter(|base| is_python(&base.repository));
+        let base = self.base.as_ref().filter(|base| base.is_python());
         for claim in base.into_iter().flat_map(|base| &base.claims) {
             if claim.subject == "python" && claim.version.contains('.') {
                 keep(&|python| meets(&claim.version, python) == Some(true));

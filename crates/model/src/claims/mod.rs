@@ -4,6 +4,7 @@
 //! describes. This module only applies them.
 
 pub mod file;
+pub mod unpublished;
 
 mod claim;
 mod pattern;

@@ -21,6 +21,7 @@ use imgcheck_launch::StartFailure;
 use imgcheck_lint::lint::Sources;
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::claims::Claim;
+use imgcheck_model::claims::unpublished::Unpublished;
 use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
@@ -219,6 +220,9 @@ pub struct ImageFacts {
     /// The digest in the reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// What the reference claims and nobody ever published, by the tables of releases and tags. Only made for expressions that name it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpublished: Vec<Unpublished>,
     /// `linux/amd64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,

@@ -214,10 +214,7 @@ fn number(version: &str, index: usize) -> Answer {
 }
 
 fn numbers(version: &str, count: usize) -> Answer {
-    known(version::release(version).map(|numbers| {
-        let texts: Vec<String> = numbers.iter().take(count).map(u64::to_string).collect();
-        texts.join(".")
-    }))
+    known(version::first_numbers(version, count))
 }
 
 /// The severity in a process of some role of a fault that has `severity` in the main process.

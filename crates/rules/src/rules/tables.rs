@@ -12,11 +12,15 @@ use serde_json::Value;
 
 use super::shape::Shape;
 use super::value::{Boxed, Json};
+use imgcheck_base::error::Result;
+use imgcheck_model::claims::unpublished::knowledge::Publications;
+use imgcheck_model::knowledge::{self, OnFirstUse};
 
 /// The tables by name, with `_` for `-`.
 #[derive(Debug)]
 pub struct Tables {
     tables: BTreeMap<String, Table>,
+    publications: OnFirstUse<Publications>,
 }
 
 #[derive(Debug)]
@@ -35,6 +39,7 @@ impl Default for Tables {
         };
         Tables {
             tables: imgcheck_tables::tables().filter_map(table).collect(),
+            publications: OnFirstUse::default(),
         }
     }
 }
@@ -49,6 +54,14 @@ impl Tables {
     pub fn data(&self, name: &str) -> Option<Value> {
         // Always valid: the build script wrote the text.
         serde_json::from_str(self.tables.get(name)?.text).ok()
+    }
+
+    /// What is published, and where.
+    ///
+    /// # Errors
+    /// A table is broken, which the tests exclude.
+    pub fn publications(&self) -> Result<&Publications> {
+        self.publications.get_or_make(knowledge::publications)
     }
 
     /// The shape of a table.

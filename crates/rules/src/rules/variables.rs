@@ -12,13 +12,18 @@ use super::loader;
 use super::tables::Tables;
 use super::value::{self, Boxed};
 use imgcheck_base::error::{Error, Result};
+use imgcheck_model::claims::unpublished::{Reference, unpublished};
 
 /// Variables that are expensive and rarely needed: computed when an expression first mentions them.
 pub struct Variables<'f> {
     facts: &'f Facts,
     tables: &'f Tables,
-    mapped: OnceLock<std::result::Result<Option<Boxed<'static>>, String>>,
+    mapped: Computed,
+    unpublished: Computed,
 }
+
+/// A variable, once an expression has mentioned it; `None` if it is missing.
+type Computed = OnceLock<std::result::Result<Option<Boxed<'static>>, String>>;
 
 impl<'f> Variables<'f> {
     /// The variables of some facts.
@@ -27,6 +32,7 @@ impl<'f> Variables<'f> {
             facts,
             tables,
             mapped: OnceLock::new(),
+            unpublished: OnceLock::new(),
         }
     }
 
@@ -37,14 +43,27 @@ impl<'f> Variables<'f> {
         loader.map(value).transpose()
     }
 
+    /// `image.unpublished`.
+    fn unpublished(&self) -> std::result::Result<Option<Boxed<'static>>, String> {
+        let image = &self.facts.image;
+        let reference = Reference {
+            registry: &image.registry,
+            repository: &image.repository,
+            tag: image.tag.as_deref(),
+            claims: &self.facts.claims,
+        };
+        let found = unpublished(&reference, || self.tables.publications());
+        let found = found.map_err(|error| error.to_string())?;
+        value::shared(&found).map(Some)
+    }
+
     /// # Errors
     ///
-    /// A variable that an expression needed could not be serialized: it is not a missing fact.
+    /// A variable that an expression needed could not be computed: it is not a missing fact.
     pub fn check(&self) -> Result<()> {
-        match self.mapped.get() {
-            Some(Err(problem)) => Err(unserialized(problem)),
-            _ => Ok(()),
-        }
+        let mut computed = [&self.mapped, &self.unpublished].into_iter();
+        let problem = computed.find_map(|it| it.get()?.as_ref().err());
+        problem.map_or(Ok(()), |problem| Err(unserialized(problem)))
     }
 }
 
@@ -56,12 +75,13 @@ fn unserialized(problem: impl std::fmt::Display) -> Error {
 
 impl VariableResolver for Variables<'_> {
     fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
-        if variable != "loader.mapped" {
-            return self.tables.resolve(variable);
-        }
-        let mapped = self.mapped.get_or_init(|| self.mapped());
-        let mapped = mapped.as_ref().ok()?.as_deref();
-        mapped.map(CowVal::Borrowed)
+        let computed = match variable {
+            "loader.mapped" => self.mapped.get_or_init(|| self.mapped()),
+            "image.unpublished" => self.unpublished.get_or_init(|| self.unpublished()),
+            _ => return self.tables.resolve(variable),
+        };
+        let value = computed.as_ref().ok()?.as_deref();
+        value.map(CowVal::Borrowed)
     }
 }
 

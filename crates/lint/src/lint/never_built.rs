@@ -1,0 +1,160 @@
+//! Frameworks that are pinned for a CUDA or a Python that no build exists for: `lint.never_built`.
+
+use super::facts::{NeverBuilt, Pin, Stage};
+use super::pin_knowledge::{PinKnowledge, Release, distinct, is_release};
+use imgcheck_base::version::{first_numbers, newer};
+use imgcheck_model::finding::Severity;
+
+/// Those of all stages.
+pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
+    let pinned: Vec<Pinned<'_>> = stages
+        .iter()
+        .flat_map(|stage| pinned(stage, knowledge))
+        .collect();
+    let for_cuda = pinned.iter().filter_map(|it| it.for_cuda(knowledge));
+    let for_python = pinned.iter().flat_map(Pinned::for_pythons);
+    for_cuda.chain(for_python).collect()
+}
+
+/// A framework, and what it is installed for.
+struct Pinned<'s> {
+    pin: &'s Pin,
+    /// The known releases of its version.
+    releases: Vec<&'s Release>,
+    /// The versions of the package that chooses its CUDA.
+    toolkits: Vec<&'s str>,
+    /// The versions of the Pythons that it is installed into.
+    pythons: Vec<&'s str>,
+    /// Whether it comes from an index or channel that the tables are about.
+    is_of_publisher: bool,
+}
+
+fn pinned<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Pinned<'s>> {
+    let conda = &knowledge.partners.conda;
+    let versioned = |pin: &&Pin| pin.version.is_some() && !pin.constraint;
+    let pins: Vec<&Pin> = stage.pins.iter().filter(versioned).collect();
+    let is_released = |pin: &&&Pin| {
+        let index = pin.index.as_deref().unwrap_or_default();
+        let is_release = pin.version.as_deref().is_some_and(is_release);
+        knowledge.is_framework(pin) && is_release && !index.contains("/nightly")
+    };
+    let frameworks = pins.iter().filter(is_released);
+    let of_pin = |pin: &&'s Pin| {
+        let releases = knowledge.releases_of(pin.version.as_deref()?);
+        let toolkits = pins.iter().filter(|it| it.name == conda.toolkit);
+        let beside = toolkits.filter(|it| it.command == pin.command);
+        let toolkits: Vec<&str> = beside.filter_map(|it| it.version.as_deref()).collect();
+        let is_of_publisher = match pin.manager == "conda" {
+            true => !toolkits.is_empty() || knowledge.is_on_channel(pin),
+            false => knowledge.is_on_index(pin),
+        };
+        (!releases.is_empty()).then_some(Pinned {
+            pin,
+            releases,
+            toolkits,
+            pythons: pythons(stage, &pins, pin),
+            is_of_publisher,
+        })
+    };
+    frameworks.filter_map(of_pin).collect()
+}
+
+/// The Pythons that conda installs into the environment of a package, and that of the base image.
+fn pythons<'s>(stage: &'s Stage, pins: &[&'s Pin], pin: &Pin) -> Vec<&'s str> {
+    let is_python = |it: &Pin| it.manager == "conda" && it.component == "python";
+    let installed = pins.iter().filter(|it| is_python(it) && !it.conditional);
+    let beside = installed.filter(|it| it.environment == pin.environment);
+    let mut found: Vec<&str> = beside.filter_map(|it| it.version.as_deref()).collect();
+    if pin.environment.is_empty() && pin.manager == "pip" {
+        let base = stage.base.iter().filter(|base| base.is_python());
+        let claims = base.flat_map(|base| &base.claims);
+        let claimed = claims.filter(|claim| claim.subject == "python");
+        found.extend(claimed.map(|claim| claim.version.as_str()));
+    }
+    found
+}
+
+impl Pinned<'_> {
+    /// A CUDA that the release has no build for, although an older or newer one may have.
+    fn for_cuda(&self, knowledge: &PinKnowledge) -> Option<NeverBuilt> {
+        let toolkits = self.toolkits.join(" ");
+        let cuda = self.pin.cuda.as_deref().unwrap_or(&toolkits);
+        let builds = cudas(self.releases.iter().copied());
+        let all = cudas(&knowledge.releases);
+        let is_known = all.iter().any(|it| newer(cuda, it) == Some(false));
+        if !self.is_of_publisher || !is_major_minor(cuda) || builds.contains(&cuda) || !is_known {
+            return None;
+        }
+        let is_outside = builds.iter().all(|it| newer(it, cuda) == Some(true))
+            || builds.iter().all(|it| newer(cuda, it) == Some(true));
+        let is_complete = self
+            .releases
+            .iter()
+            .all(|it| it.variants_complete.is_some());
+        let is_never_built =
+            is_outside || !all.contains(&cuda) || (self.pin.manager == "pip" && is_complete);
+        let is_only_source =
+            self.pin.local.is_some() || self.pin.only_index || self.pin.manager == "conda";
+        let severity = match is_only_source {
+            true => Severity::Error,
+            false => Severity::Warning,
+        };
+        let mut built_for: Vec<String> = builds.into_iter().map(str::to_owned).collect();
+        built_for.sort();
+        is_never_built.then(|| NeverBuilt::new("variant", severity, self.pin, cuda, built_for))
+    }
+
+    /// The Pythons that no release with this version supports.
+    fn for_pythons(&self) -> Vec<NeverBuilt> {
+        let is_judged = self.pin.manager != "conda" || self.is_of_publisher;
+        if !is_judged || self.pin.conditional {
+            return Vec::new();
+        }
+        let pythons = self.pythons.iter().filter(|it| it.contains('.'));
+        let pythons = pythons.filter_map(|it| first_numbers(it, 2));
+        let unsupported = pythons.filter(|python| {
+            self.releases.iter().all(|it| it.is_after(python))
+                || self.releases.iter().all(|it| it.is_before(python))
+        });
+        let supported = distinct(self.releases.iter().flat_map(|it| it.supported()));
+        unsupported
+            .map(|python| {
+                let supported = supported.clone();
+                NeverBuilt::new("python", Severity::Error, self.pin, &python, supported)
+            })
+            .collect()
+    }
+}
+
+fn cudas<'r>(releases: impl IntoIterator<Item = &'r Release>) -> Vec<&'r str> {
+    let variants = releases.into_iter().flat_map(|it| &it.variants);
+    distinct(variants.map(|it| it.cuda.as_str()))
+}
+
+fn is_major_minor(version: &str) -> bool {
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let parts = version.split_once('.');
+    parts.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+}
+
+impl Release {
+    /// Whether its first Python is newer than this one.
+    fn is_after(&self, python: &str) -> bool {
+        newer(&self.python.from, python) == Some(true)
+    }
+
+    /// Whether its last Python is older, and this one not tried in a preview.
+    fn is_before(&self, python: &str) -> bool {
+        let mut previews = self.python.experimental.iter();
+        newer(python, &self.python.to) == Some(true) && !previews.any(|it| it.starts_with(python))
+    }
+
+    /// Its Pythons, for a reader; those without the GIL (`3.14t`) are left out.
+    fn supported(&self) -> Vec<String> {
+        let previews = self.python.experimental.iter();
+        let previews = previews.filter(|it| !it.ends_with('t'));
+        let range = format!("{} to {}", self.python.from, self.python.to);
+        let previews = previews.map(|it| format!("{it} (a preview)"));
+        [range].into_iter().chain(previews).collect()
+    }
+}
