@@ -3,12 +3,13 @@
 use super::conflicts;
 use super::facts::Sources;
 use super::never_built;
+use super::other_cudas;
 use super::pin_knowledge::PinKnowledge;
 use super::replacements;
 use imgcheck_base::error::Result;
 
 impl Sources {
-    /// Finds packages that contradict or replace each other, or were never built. The claims of the base images must be known, and markers settled.
+    /// Finds packages that contradict or replace each other, were never built, or are for a different CUDA than intended. The claims of the base images must be known, and markers settled.
     ///
     /// # Errors
     /// A table is broken, which the tests exclude.
@@ -21,6 +22,7 @@ impl Sources {
         self.pin_conflicts = conflicts::all(&self.stages, knowledge);
         self.replacements = replacements::all(&self.stages, knowledge);
         self.never_built = never_built::all(&self.stages, knowledge);
+        self.other_cudas = other_cudas::all(&self.stages, knowledge);
         Ok(())
     }
 }

@@ -25,6 +25,8 @@ pub struct Sources {
     pub replacements: Vec<Replacement>,
     /// PyTorch for a CUDA or a Python that no build exists for.
     pub never_built: Vec<NeverBuilt>,
+    /// PyTorch that is installed for a different CUDA than intended.
+    pub other_cudas: Vec<OtherCuda>,
     /// The files that were read, itself first. Not a fact for rules.
     #[serde(skip)]
     pub read: Vec<String>,
@@ -286,6 +288,30 @@ impl NeverBuilt {
             location: pin.location.clone(),
         }
     }
+}
+
+/// A PyTorch that is installed for a different CUDA than intended.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OtherCuda {
+    /// Why: `pypi` (the build on PyPI is for a different CUDA major than the base image), `extra` (pip takes the newest release of all indexes, and
+    /// the additional one has only older ones), `cpu` (a build for CPUs on a base image with CUDA), `path` (an address below PyTorch's that is no
+    /// index).
+    pub kind: String,
+    /// The name of the package.
+    pub name: String,
+    /// The package.
+    pub pin: Pin,
+    /// The CUDA that is intended: that of the base image or of the index; empty for `path`.
+    pub intended: String,
+    /// The CUDA versions that the build on PyPI is for.
+    pub built_for: Vec<String>,
+    /// For `extra`, the release that is installed.
+    pub release: String,
+    /// The releases with a build for the intended CUDA, newest first.
+    pub builds: Vec<String>,
+    /// The location of the package.
+    pub location: Location,
 }
 
 /// An environment variable.

@@ -22,6 +22,7 @@ mod load;
 mod lock;
 mod marker;
 mod never_built;
+mod other_cudas;
 mod pin;
 mod pin_knowledge;
 mod pyproject;
@@ -40,8 +41,8 @@ use imgcheck_model::stack::Catalogue;
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{
-    Base, BaseFinding, NeverBuilt, Pin, PinConflict, Replacement, SearchDirectory, Sources, Stage,
-    Variable,
+    Base, BaseFinding, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement, SearchDirectory,
+    Sources, Stage, Variable,
 };
 pub use ignores::InlineIgnore;
 pub use kind::{FileKind, is_template};

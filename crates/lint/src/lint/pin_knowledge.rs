@@ -32,6 +32,8 @@ pub struct Partners {
     pub official: String,
     pub libraries_outside_from: String,
     index: String,
+    pub index_address: String,
+    pub toolkit_images: String,
     pub conda: Conda,
     partners: Vec<Partner>,
     pub libraries: Vec<Library>,
@@ -113,6 +115,7 @@ pub struct Pythons {
 #[derive(Debug, Deserialize)]
 pub struct Variant {
     pub cuda: String,
+    pub status: String,
     /// Present if it is the wheel on PyPI.
     pypi_default: Option<Value>,
     pub source: String,

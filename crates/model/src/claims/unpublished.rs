@@ -13,7 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::claim::Claim;
-use crate::finding::Severity;
 use imgcheck_base::error::Result;
 use knowledge::Publications;
 pub use reference::Reference;
@@ -25,8 +24,8 @@ pub struct Unpublished {
     /// What is not published: the `tag` itself, a tag of this `form`, the `release` of PyTorch, the `toolkit` release or its `patch`, or a build of PyTorch
     /// for the CUDA: `older` if its major is older than those of all builds, otherwise `newer`.
     pub kind: String,
-    /// How severe it is: `error` if a publisher's image is named.
-    pub severity: Severity,
+    /// Whether a publisher's image is named, which cannot exist.
+    pub official: bool,
     /// The claim of the release; absent for a form of tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
@@ -48,17 +47,17 @@ pub struct Unpublished {
 }
 
 impl Unpublished {
-    fn new(kind: &str, severity: Severity, claim: &Claim) -> Self {
+    fn new(kind: &str, official: bool, claim: &Claim) -> Self {
         Unpublished {
             claim: Some(claim.clone()),
-            ..Unpublished::of_form(kind, severity)
+            ..Unpublished::of_form(kind, official)
         }
     }
 
-    fn of_form(kind: &str, severity: Severity) -> Self {
+    fn of_form(kind: &str, official: bool) -> Self {
         Unpublished {
             kind: kind.to_owned(),
-            severity,
+            official,
             claim: None,
             claims: Vec::new(),
             cuda: String::new(),

@@ -4,7 +4,6 @@ use super::Unpublished;
 use super::knowledge::{Form, Publications};
 use super::reference::Reference;
 use crate::claims::claim::Claim;
-use crate::finding::Severity;
 use imgcheck_base::version::{meets, newer};
 
 /// The forms that a reference has.
@@ -26,7 +25,7 @@ pub fn unpublished(reference: &Reference<'_>, publications: &Publications) -> Ve
         published: vec![form.help.clone()],
         why: form.why.clone(),
         help: form.help.clone(),
-        ..Unpublished::of_form("form", Severity::Error)
+        ..Unpublished::of_form("form", true)
     };
     forms.map(form).collect()
 }

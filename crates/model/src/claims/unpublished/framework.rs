@@ -6,7 +6,6 @@ use super::Unpublished;
 use super::knowledge::{Publications, Release, Variant};
 use super::reference::Reference;
 use crate::claims::claim::Claim;
-use crate::finding::Severity;
 use imgcheck_base::version::{first_numbers, meets, newer, release};
 
 type Tag = BTreeMap<String, String>;
@@ -145,12 +144,11 @@ impl<'r> Named<'r> {
         }
         let major = |version: &str| release(version)?.first().copied();
         let is_before_all = |claimed: &&str| builds.iter().all(|it| major(it) > major(claimed));
-        let (kind, severity) = match self.toolkits.iter().any(is_before_all) {
-            true => ("older", Severity::Warning),
-            false => ("newer", Severity::Note),
+        let kind = match self.toolkits.iter().any(is_before_all) {
+            true => "older",
+            false => "newer",
         };
         Some(Unpublished {
-            severity,
             published: builds.into_iter().map(str::to_owned).collect(),
             known: self.publications.releases.len(),
             ..self.new_finding(kind, claim)
@@ -172,13 +170,9 @@ impl<'r> Named<'r> {
     }
 
     fn new_finding(&self, kind: &str, claim: &Claim) -> Unpublished {
-        let severity = match self.is_publisher {
-            true => Severity::Error,
-            false => Severity::Warning,
-        };
         Unpublished {
             cuda: self.toolkits.join(" and "),
-            ..Unpublished::new(kind, severity, claim)
+            ..Unpublished::new(kind, self.is_publisher, claim)
         }
     }
 

@@ -4,7 +4,6 @@ use super::Unpublished;
 use super::knowledge::Publications;
 use super::reference::Reference;
 use crate::claims::claim::Claim;
-use crate::finding::Severity;
 use imgcheck_base::version::{first_numbers, meets, newer, release};
 
 /// Minor releases that are missing between those that are known, then patch releases of the publisher's image.
@@ -44,13 +43,8 @@ fn minor(
     if !version.contains('.') || !is_between || is_known {
         return None;
     }
-    let severity = match reference
-        .repository
-        .ends_with(&publications.terms.toolkit.repository)
-    {
-        true => Severity::Error,
-        false => Severity::Warning,
-    };
+    let repository = publications.terms.toolkit.repository.as_str();
+    let is_official = reference.repository.ends_with(repository);
     let same_major = toolkits.iter().filter(|it| major(it) == major(version));
     let mut published: Vec<String> = same_major.filter_map(|it| minor_of(it)).collect();
     published.dedup();
@@ -58,7 +52,7 @@ fn minor(
         cuda: version.clone(),
         published,
         known: toolkits.len(),
-        ..Unpublished::new("toolkit", severity, claim)
+        ..Unpublished::new("toolkit", is_official, claim)
     })
 }
 
@@ -97,7 +91,7 @@ fn patch(
         cuda: version.clone(),
         published: published.clone(),
         known: toolkits.len(),
-        ..Unpublished::new("patch", Severity::Error, claim)
+        ..Unpublished::new("patch", true, claim)
     })
 }
 
