@@ -35,7 +35,6 @@ const LONGER: &[(&str, usize)] = &[
     ("driver-compat-on-path", 18),
     ("driver-require-wrong", 23),
     ("gpu-not-covered", 19),
-    ("lint-unpinned-stack", 19),
     ("load-missing-library", 17),
     ("nccl-conflict", 16),
     ("torch-partner-version", 16),

@@ -6,10 +6,11 @@ use super::never_built;
 use super::other_cudas;
 use super::pin_knowledge::PinKnowledge;
 use super::replacements;
+use super::unpinned;
 use imgcheck_base::error::Result;
 
 impl Sources {
-    /// Finds packages that contradict or replace each other, were never built, or are for a different CUDA than intended. The claims of the base images must be known, and markers settled.
+    /// Finds packages that contradict or replace each other, were never built, are for a different CUDA than intended, or have no version. The claims of the base images must be known, and markers settled.
     ///
     /// # Errors
     /// A table is broken, which the tests exclude.
@@ -23,6 +24,7 @@ impl Sources {
         self.replacements = replacements::all(&self.stages, knowledge);
         self.never_built = never_built::all(&self.stages, knowledge);
         self.other_cudas = other_cudas::all(&self.stages, knowledge);
+        self.unpinned = unpinned::all(&self.stages, knowledge);
         Ok(())
     }
 }

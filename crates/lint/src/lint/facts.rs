@@ -27,6 +27,8 @@ pub struct Sources {
     pub never_built: Vec<NeverBuilt>,
     /// PyTorch that is installed for a different CUDA than intended.
     pub other_cudas: Vec<OtherCuda>,
+    /// PyTorch without a version, where neither an index nor another package decides which one is installed.
+    pub unpinned: Vec<Unpinned>,
     /// The files that were read, itself first. Not a fact for rules.
     #[serde(skip)]
     pub read: Vec<String>,
@@ -309,6 +311,22 @@ pub struct OtherCuda {
     /// For `extra`, the release that is installed.
     pub release: String,
     /// The releases with a build for the intended CUDA, newest first.
+    pub builds: Vec<String>,
+    /// The location of the package.
+    pub location: Location,
+}
+
+/// A PyTorch without a version.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Unpinned {
+    /// The name of the package.
+    pub name: String,
+    /// The package.
+    pub pin: Pin,
+    /// The CUDA of a base image that has CUDA alone; empty for other images, or if its tag names none.
+    pub cuda: String,
+    /// The releases that could be pinned, newest first: with a build for that CUDA, if there is one.
     pub builds: Vec<String>,
     /// The location of the package.
     pub location: Location,

@@ -33,6 +33,7 @@ mod setup;
 mod shell;
 mod stage;
 mod text;
+mod unpinned;
 mod variables;
 
 use imgcheck_base::error::{Error, Result};
@@ -42,7 +43,7 @@ pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{
     Base, BaseFinding, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement, SearchDirectory,
-    Sources, Stage, Variable,
+    Sources, Stage, Unpinned, Variable,
 };
 pub use ignores::InlineIgnore;
 pub use kind::{FileKind, is_template};

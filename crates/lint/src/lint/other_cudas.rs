@@ -48,7 +48,7 @@ fn installed<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Installed
 }
 
 /// The CUDA that the tag of an image with nothing but CUDA names; `None` if it names several.
-fn base_cuda(stage: &Stage, knowledge: &PinKnowledge) -> Option<String> {
+pub fn base_cuda(stage: &Stage, knowledge: &PinKnowledge) -> Option<String> {
     let images = knowledge.partners.toolkit_images.as_str();
     let base = stage.base.as_ref();
     let base = base.filter(|base| base.repository.ends_with(images))?;
@@ -62,8 +62,7 @@ fn base_cuda(stage: &Stage, knowledge: &PinKnowledge) -> Option<String> {
 
 /// Whether another package of the environment decides which framework is installed.
 fn fixes(other: &Pin, pin: &Pin, knowledge: &PinKnowledge) -> bool {
-    let partner = knowledge.partner(other);
-    let requires = partner.is_some_and(|it| it.newest || it.bound);
+    let requires = knowledge.decides_framework(other);
     let chooses = knowledge.is_framework(other) && (other.cuda.is_some() || other.constraint);
     other.version.is_some()
         && (requires || chooses)

@@ -34,6 +34,7 @@ pub struct Partners {
     index: String,
     pub index_address: String,
     pub toolkit_images: String,
+    pub cuda_packages: Vec<String>,
     pub conda: Conda,
     partners: Vec<Partner>,
     pub libraries: Vec<Library>,
@@ -47,6 +48,8 @@ pub struct Conda {
     channel: String,
     other_channels: Vec<String>,
     pub toolkit: String,
+    pub from: String,
+    pub to: String,
 }
 
 /// A package that is built for one release of the framework.
@@ -116,6 +119,8 @@ pub struct Pythons {
 pub struct Variant {
     pub cuda: String,
     pub status: String,
+    #[serde(default)]
+    pub confidence: String,
     /// Present if it is the wheel on PyPI.
     pypi_default: Option<Value>,
     pub source: String,
@@ -193,6 +198,11 @@ impl PinKnowledge {
     pub fn partner(&self, pin: &Pin) -> Option<&Partner> {
         let mut partners = self.partners.partners.iter();
         partners.find(|partner| partner.component == pin.component)
+    }
+
+    /// Whether a package is a partner whose version decides which framework is installed.
+    pub fn decides_framework(&self, pin: &Pin) -> bool {
+        self.partner(pin).is_some_and(|it| it.newest || it.bound)
     }
 
     /// What the releases of a partner require.
