@@ -10,6 +10,7 @@ const TABLES: &[&str] = &[
     "gpus",
     "nccl",
     "ngc",
+    "partners",
     "providers",
     "pytorch",
     "pytorch_docker_tags",

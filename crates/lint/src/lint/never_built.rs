@@ -1,7 +1,7 @@
 //! Frameworks that are pinned for a CUDA or a Python that no build exists for: `lint.never_built`.
 
 use super::facts::{NeverBuilt, Pin, Stage};
-use super::pin_knowledge::{PinKnowledge, Release, distinct, is_release};
+use super::pin_knowledge::{PinKnowledge, Release, distinct, is_major_minor, is_release};
 use imgcheck_base::version::{first_numbers, newer};
 use imgcheck_model::finding::Severity;
 
@@ -129,12 +129,6 @@ impl Pinned<'_> {
 fn cudas<'r>(releases: impl IntoIterator<Item = &'r Release>) -> Vec<&'r str> {
     let variants = releases.into_iter().flat_map(|it| &it.variants);
     distinct(variants.map(|it| it.cuda.as_str()))
-}
-
-fn is_major_minor(version: &str) -> bool {
-    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
-    let parts = version.split_once('.');
-    parts.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
 impl Release {

@@ -1,7 +1,7 @@
 //! Frameworks that are installed for a different CUDA than intended: `lint.other_cudas`.
 
 use super::facts::{OtherCuda, Pin, Stage};
-use super::pin_knowledge::{PinKnowledge, Release, distinct, major};
+use super::pin_knowledge::{PinKnowledge, Release, distinct, is_number, major};
 use imgcheck_base::version::first_numbers;
 
 /// Those of all stages.
@@ -10,11 +10,11 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<OtherCuda> {
         .iter()
         .flat_map(|stage| installed(stage, knowledge))
         .collect();
-    let from_pypi = installed.iter().filter_map(Installed::from_pypi);
+    let of_pypi = installed.iter().filter_map(Installed::of_pypi);
     let newest = installed.iter().filter_map(Installed::newest_of_all);
     let for_cpus = installed.iter().filter_map(Installed::for_cpus);
     let elsewhere = installed.iter().filter_map(|it| it.elsewhere(knowledge));
-    let found = from_pypi.chain(newest).chain(for_cpus).chain(elsewhere);
+    let found = of_pypi.chain(newest).chain(for_cpus).chain(elsewhere);
     found.collect()
 }
 
@@ -83,7 +83,7 @@ fn releases<'k>(pin: &Pin, knowledge: &'k PinKnowledge) -> Vec<&'k Release> {
 
 impl Installed<'_> {
     /// The build on PyPI for a different CUDA major than the base image has.
-    fn from_pypi(&self) -> Option<OtherCuda> {
+    fn of_pypi(&self) -> Option<OtherCuda> {
         let base = self.base.as_deref()?;
         let is_unlabelled = self.pin.cuda.is_none() && self.pin.index.is_none();
         if self.pin.version.is_none() || !is_unlabelled || self.is_fixed {
@@ -135,7 +135,6 @@ impl Installed<'_> {
             .or_else(|| path.strip_prefix("test/"))
             .unwrap_or(path);
         let mut numbers = path.strip_suffix('/').unwrap_or(path).split('.');
-        let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
         numbers.all(is_number).then(|| self.found("path", ""))
     }
 

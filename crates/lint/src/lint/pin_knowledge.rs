@@ -53,9 +53,8 @@ pub struct Conda {
 }
 
 /// A package that is built for one release of the framework.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 pub struct Partner {
     pub component: String,
     pub bound: bool,
@@ -264,6 +263,17 @@ impl Variant {
 /// Whether a version has nothing but release numbers, as `2.8.0`.
 pub fn is_release(version: &str) -> bool {
     first_numbers(version, usize::MAX).is_some_and(|it| it == version)
+}
+
+/// Whether a text has nothing but digits.
+pub fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether a version is two numbers, as `12.8`.
+pub fn is_major_minor(version: &str) -> bool {
+    let parts = version.split_once('.');
+    parts.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
 /// The first number of a version as text: `12` of `12.8`.

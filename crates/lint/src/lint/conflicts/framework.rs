@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::lint::facts::{Pin, Stage};
-use crate::lint::pin_knowledge::{PinKnowledge, Release, is_release};
+use crate::lint::pin_knowledge::{PinKnowledge, Release, is_number, is_release};
 
 /// A framework, and what is installed beside it.
 pub struct Framework<'s> {
@@ -83,11 +83,8 @@ fn is_comparable(pin: &Pin) -> bool {
 fn is_of_amd(pin: &Pin) -> bool {
     let numbers = pin.local.as_deref().and_then(|it| it.strip_prefix("rocm"));
     let mut numbers = numbers.unwrap_or_default().splitn(3, '.');
-    let mut is_number = || {
-        let number = numbers.next().unwrap_or_default();
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    is_number() && is_number() && numbers.next().is_some()
+    let mut has_number = || numbers.next().is_some_and(is_number);
+    has_number() && has_number() && numbers.next().is_some()
 }
 
 /// The framework that the tag of the base image promises, unless a command removes or replaces it.

@@ -68,7 +68,7 @@ fn other_version(
     }
     let required = variants.iter().map(|it| it.library(&library.known_by));
     let required = distinct(required.flatten());
-    let is_different = |it: &&str| is_number(it) && meets(it, version) == Some(false);
+    let is_different = |it: &&str| is_numeric(it) && meets(it, version) == Some(false);
     if required.is_empty() || !required.iter().all(is_different) {
         return None;
     }
@@ -90,7 +90,8 @@ impl Library {
     }
 }
 
-fn is_number(version: &str) -> bool {
+/// Whether a version is known: it has nothing but numbers and dots.
+fn is_numeric(version: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     !version.is_empty() && version.bytes().all(is_part)
 }

@@ -2,7 +2,9 @@
 
 use super::framework::Framework;
 use crate::lint::facts::{Pin, PinConflict};
-use crate::lint::pin_knowledge::{PinKnowledge, Requirement, distinct, major};
+use crate::lint::pin_knowledge::{
+    PinKnowledge, Requirement, distinct, is_major_minor, is_number, major,
+};
 use imgcheck_base::version::{meets, satisfies};
 use imgcheck_model::finding::Severity;
 
@@ -86,15 +88,6 @@ fn labelled<'p>(
             })
         })
     })
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn is_major_minor(version: &str) -> bool {
-    let parts = version.split_once('.');
-    parts.is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
 /// Wheels for a different CUDA major than the framework: `cu12torch2.7`, `cu130torch2.9`. Without a pin of the framework, it is the one that another
