@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::facts::Pin;
+use super::facts::{Base, Pin, Stage};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::version::{first_numbers, meets, satisfies};
 use imgcheck_model::knowledge::table;
@@ -171,6 +171,13 @@ impl PinKnowledge {
     /// Whether a package is the framework.
     pub fn is_framework(&self, pin: &Pin) -> bool {
         pin.component == self.partners.framework
+    }
+
+    /// The base image of a stage, unless a command removes its framework, which says that a replacement is intended.
+    pub fn kept_base<'s>(&self, stage: &'s Stage) -> Option<&'s Base> {
+        let framework = &self.partners.framework;
+        let is_removed = stage.removed.iter().any(|it| it == framework || it == "*");
+        stage.base.as_ref().filter(|_| !is_removed)
     }
 
     /// Whether a package of pip comes from PyPI or the publisher's index.

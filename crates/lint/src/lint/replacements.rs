@@ -23,13 +23,6 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Replacement> {
     found
 }
 
-/// The base image of a stage, unless a command removes its framework, which says that the replacement is intended.
-fn kept_base<'s>(stage: &'s Stage, knowledge: &PinKnowledge) -> Option<&'s Base> {
-    let framework = &knowledge.partners.framework;
-    let is_removed = stage.removed.iter().any(|it| it == framework || it == "*");
-    stage.base.as_ref().filter(|_| !is_removed)
-}
-
 /// A stage, and what it installs of the framework and the packages that are released with it.
 struct Installed<'s> {
     stage: &'s Stage,
@@ -46,7 +39,7 @@ impl<'s> Installed<'s> {
         let is_of_family = |pin: &&Pin| knowledge.is_framework(pin) || is_bound(pin);
         let family = stage.pins.iter().filter(is_of_family);
         let released = family.filter(|pin| pin.version.as_deref().is_some_and(is_release));
-        let base = kept_base(stage, knowledge);
+        let base = knowledge.kept_base(stage);
         let own = &knowledge.partners.own_builds;
         Installed {
             stage,

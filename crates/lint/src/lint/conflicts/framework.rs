@@ -90,12 +90,12 @@ fn is_of_amd(pin: &Pin) -> bool {
 /// The framework that the tag of the base image promises, unless a command removes or replaces it.
 fn of_base(stage: &Stage, pins: &[&Pin], knowledge: &PinKnowledge) -> Vec<Pin> {
     let name = &knowledge.partners.framework;
-    let is_removed = stage.removed.iter().any(|it| it == name || it == "*");
     let is_pinned = |pin: &&Pin| knowledge.is_framework(pin) && pin.environment.is_empty();
-    if is_removed || pins.iter().any(is_pinned) {
+    if pins.iter().any(is_pinned) {
         return Vec::new();
     }
-    let claims = stage.base.iter().flat_map(|base| &base.claims);
+    let base = knowledge.kept_base(stage).into_iter();
+    let claims = base.flat_map(|base| &base.claims);
     let tagged = claims.filter(|it| it.subject == *name && it.origin == "tag");
     tagged
         .filter(|claim| claim.version.contains('.'))

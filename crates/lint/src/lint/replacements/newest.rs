@@ -1,6 +1,5 @@
 //! Packages without a version, whose newest release requires a newer framework than the installed one.
 
-use super::kept_base;
 use crate::lint::facts::{Pin, Replacement, Stage};
 use crate::lint::pin_knowledge::{Partner, PinKnowledge, Release, Requirement};
 use imgcheck_base::version::newer;
@@ -84,7 +83,7 @@ fn on_official<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Joined<
     let partners = &knowledge.partners;
     let is_unpinned = |pin: &Pin| pin.specifier.is_empty() && pin.version.is_none();
     let mut frameworks = stage.pins.iter().filter(|it| knowledge.is_framework(it));
-    let base = kept_base(stage, knowledge);
+    let base = knowledge.kept_base(stage);
     let official = base.filter(|it| it.repository.ends_with(partners.official.as_str()));
     let Some(base) = official.filter(|_| frameworks.all(is_unpinned)) else {
         return Vec::new();

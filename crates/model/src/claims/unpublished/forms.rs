@@ -1,6 +1,6 @@
 //! Forms of tags that a publisher never uses.
 
-use super::Unpublished;
+use super::facts::Unpublished;
 use super::knowledge::{Form, Publications};
 use super::reference::Reference;
 use crate::claims::claim::Claim;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Unpublished;
+use super::facts::Unpublished;
 use super::knowledge::{Publications, Release, Variant};
 use super::reference::Reference;
 use crate::claims::claim::Claim;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::claims::Claim;
 use crate::knowledge;
 
 fn of(repository: &str, tag: &str, claims: &[(&str, &str)]) -> Vec<Unpublished> {

@@ -1,6 +1,6 @@
 //! Releases of a toolkit that do not exist.
 
-use super::Unpublished;
+use super::facts::Unpublished;
 use super::knowledge::Publications;
 use super::reference::Reference;
 use crate::claims::claim::Claim;
