@@ -460,6 +460,3 @@ fn relevant<'p>(chain: &Chain, program: &'p Program) -> (Vec<(&'p str, &'p Value
     let settings = relevant.map(|(name, setting)| (&**name, &setting.value));
     (settings.collect(), &program.process.directory)
 }
-
-#[cfg(test)]
-mod tests;
