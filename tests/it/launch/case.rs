@@ -96,33 +96,28 @@ impl Case {
 
 /// Gaps and failures are parts of the messages, in order; variables are those that the case is about.
 fn agrees(key: &str, expected: &Value, actual: &Value) -> bool {
-    let texts = |value: &Value| -> Vec<String> {
-        let items = value.as_array().into_iter().flatten();
-        items
-            .map(|it| it.as_str().unwrap_or_default().to_owned())
-            .collect()
-    };
     match key {
-        "gaps" | "failures" if expected.is_array() => {
-            let (expected, actual) = (texts(expected), texts(actual));
-            let mut pairs = expected.iter().zip(&actual);
-            expected.len() == actual.len() && pairs.all(|(part, it)| it.contains(part))
-        }
+        "gaps" | "failures" => texts(expected).is_some_and(|parts| {
+            let messages = texts(actual).unwrap_or_default();
+            let mut pairs = parts.iter().zip(&messages);
+            parts.len() == messages.len()
+                && pairs.all(|(part, it)| !part.is_empty() && it.contains(part))
+        }),
         "environment" => expected.as_object().is_some_and(|variables| {
-            let value = |name: &str| actual.get(name).unwrap_or(&Value::Null);
-            let is_set = |(name, it): (&String, &Value)| match it.as_str() {
-                Some("") => matches!(value(name).as_str(), None | Some("")),
-                _ => value(name) == it,
-            };
+            let value = |name: &str| actual.get(name).and_then(Value::as_str).unwrap_or_default();
+            let is_set = |(name, it): (&String, &Value)| it.as_str() == Some(value(name));
             !variables.is_empty() && variables.iter().all(is_set)
         }),
-        "reported" if expected.is_array() => {
-            let mut sorted = texts(expected);
-            sorted.sort();
-            sorted == texts(actual)
-        }
+        "reported" => texts(expected).is_some_and(|mut reported| {
+            reported.sort_unstable();
+            Some(reported) == texts(actual)
+        }),
         _ => expected == actual,
     }
+}
+
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
 }
 
 impl File {

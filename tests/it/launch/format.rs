@@ -125,6 +125,8 @@ fn what_was_not_found_is_a_difference() {
         (json!({"gaps": []}), true),
         (json!({"gaps": ["odd", "odd"]}), true),
         (json!({"gaps": null}), true),
+        (json!({"gaps": [""]}), true),
+        (json!({"gaps": [2]}), true),
         (json!({"environment": {"A": "1", "B": ""}}), false),
         (json!({"environment": {"A": ""}}), true),
         (json!({"environment": {"A": "2"}}), true),
