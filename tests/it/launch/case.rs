@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use imgcheck::Overlay;
+use imgcheck_base::glob::glob;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -94,14 +95,13 @@ impl Case {
     }
 }
 
-/// Gaps and failures are parts of the messages, in order; variables are those that the case is about.
+/// Gaps and failures are patterns of the messages, in order; variables are those that the case is about.
 fn agrees(key: &str, expected: &Value, actual: &Value) -> bool {
     match key {
-        "gaps" | "failures" => texts(expected).is_some_and(|parts| {
+        "gaps" | "failures" => texts(expected).is_some_and(|patterns| {
             let messages = texts(actual).unwrap_or_default();
-            let mut pairs = parts.iter().zip(&messages);
-            parts.len() == messages.len()
-                && pairs.all(|(part, it)| !part.is_empty() && it.contains(part))
+            let mut pairs = messages.iter().zip(&patterns);
+            messages.len() == patterns.len() && pairs.all(|(it, pattern)| glob(it, pattern))
         }),
         "environment" => expected.as_object().is_some_and(|variables| {
             let value = |name: &str| actual.get(name).and_then(Value::as_str).unwrap_or_default();
