@@ -187,22 +187,23 @@ impl Image {
         .unwrap()
     }
 
+    /// What a container of the image starts.
+    pub fn launch(&self, overlay: &Overlay) -> Launch {
+        let root = RootFilesystem::merge(&self.layers);
+        let knowledge = knowledge::launch().unwrap();
+        Launch::of(&root, &self.configuration(), overlay, &knowledge)
+    }
+
     pub fn stack(&self) -> Stack {
         self.try_stack().unwrap()
     }
 
     pub fn try_stack(&self) -> Result<Stack, Error> {
         let root = RootFilesystem::merge(&self.layers);
-        let config = self.configuration();
-        let launch = Launch::of(
-            &root,
-            &config,
-            &Overlay::default(),
-            &knowledge::launch().unwrap(),
-        );
+        let launch = self.launch(&Overlay::default());
         stack::read(
             &root,
-            &config,
+            &self.configuration(),
             &launch,
             &knowledge::catalogue().unwrap(),
             &Bounds::default(),

@@ -3,8 +3,8 @@
 mod by_loader;
 mod end;
 mod host;
+mod program;
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -12,7 +12,6 @@ use super::failure::StartFailure;
 use super::interpreter_line::interpreter;
 use super::knowledge::Knowledge;
 use super::locate::{Files, Located, locate};
-use super::outputs::output;
 use super::overlay::Overlay;
 use super::process::Process;
 use super::program::Program;
@@ -20,7 +19,6 @@ use super::shell::{self, Host, Outcome, ShellStart};
 use super::step::Step;
 use super::user::User;
 use super::value::{Cause, Status, Value};
-use super::wrapper::{self, WrapperContext};
 use super::written::Written;
 use imgcheck_base::gap::Gap;
 use imgcheck_base::lexical::name_of;
@@ -163,49 +161,54 @@ impl<'r, 'k> Chain<'r, 'k> {
                 return Next::Ended(Outcome::unknown());
             }
         };
-        let own = name_of(&name);
         if process.user != self.user.written {
             self.user = User::of(self.root, &process.user);
         }
         match self.of_files(|files| locate(files, &process)) {
             Located::Unknown(path) => {
-                let row = self.knowledge.harmless(own);
-                let row = row.filter(|_| self.knowledge.is_of_host(&path));
-                if !row.is_some_and(|row| self.stays_harmless(row, &process, cause)) {
-                    self.note(
-                        cause,
-                        &format!("starts {path}, which is not decided by the image"),
-                    );
-                }
+                self.note_unlocated(&process, cause, &name, &path);
                 Next::Ended(Outcome::unknown())
             }
-            Located::Missing => {
-                if let Some(failure) = self.is_not_allowed(&process, cause) {
-                    self.failure = Some(failure);
-                } else if self.is_main {
-                    self.note(
-                        cause,
-                        &format!("starts `{name}`, which is not in the image"),
-                    );
-                }
-                if let Some(bash) = self.knowledge.shell(own)
-                    && let Ok(start) = ShellStart::new(&process, bash, !bash)
-                    && self.is_main
-                    && !start.reads_input()
-                {
-                    return Next::Ended(self.run_shell(start, process, &name, cause));
-                }
-                Next::Ended(Outcome::known(Status::Failure(Some(127)), String::new()))
-            }
+            Located::Missing => Next::Ended(self.execute_missing(process, cause, &name)),
             Located::File(path, node) => {
-                let is_installer =
-                    |it: &Knowledge| it.is_installer(name_of(&path), &process.arguments);
-                if is_installer(self.knowledge) {
+                let program = name_of(&path);
+                if self.knowledge.is_installer(program, &process.arguments) {
                     self.note(cause, &format!("starts {path}, which installs packages"));
                 }
                 self.execute_file(process, cause, &path, node)
             }
         }
+    }
+
+    /// A program of the host or of a volume, or one that a script writes.
+    fn note_unlocated(&mut self, process: &Process, cause: &Rc<Cause>, name: &str, path: &str) {
+        let row = self.knowledge.harmless(name_of(name));
+        let row = row.filter(|_| self.knowledge.is_of_host(path));
+        if !row.is_some_and(|row| self.stays_harmless(row, process, cause)) {
+            self.note(
+                cause,
+                &format!("starts {path}, which is not decided by the image"),
+            );
+        }
+    }
+
+    fn execute_missing(&mut self, process: Process, cause: &Rc<Cause>, name: &str) -> Outcome {
+        if let Some(failure) = self.is_not_allowed(&process, cause) {
+            self.failure = Some(failure);
+        } else if self.is_main {
+            self.note(
+                cause,
+                &format!("starts `{name}`, which is not in the image"),
+            );
+        }
+        if let Some(bash) = self.knowledge.shell(name_of(name))
+            && let Ok(start) = ShellStart::new(&process, bash, !bash)
+            && self.is_main
+            && !start.reads_input()
+        {
+            return self.run_shell(start, process, name, cause);
+        }
+        Outcome::known(Status::Failure(Some(127)), String::new())
     }
 
     fn execute_file(
@@ -282,102 +285,6 @@ impl<'r, 'k> Chain<'r, 'k> {
     fn is_alias(&self, name: &str, resolved: &str) -> bool {
         let is_shell = |it: &str| self.knowledge.shell(it).is_some();
         name == resolved || (is_shell(name) && is_shell(resolved))
-    }
-
-    fn execute_program(
-        &mut self,
-        mut process: Process,
-        cause: &Rc<Cause>,
-        path: &str,
-        executable: &str,
-        name: &str,
-    ) -> Next {
-        let program = |process: Process, is_harmless, is_main| Program {
-            path: path.to_owned(),
-            executable: executable.to_owned(),
-            process,
-            is_main,
-            is_harmless,
-            failure: None,
-            cause: cause.clone(),
-        };
-        if self.knowledge.is_restricted(name) {
-            self.note(cause, &format!("starts {path}, a restricted shell"));
-            self.started.push(program(process, false, self.is_main));
-            return Next::Ended(Outcome::unknown());
-        }
-        if self.knowledge.shell(name).is_some() {
-            // What `sh` leads to decides which shell it is.
-            let bash = self.knowledge.shell(name_of(executable)).unwrap_or(false);
-            let posix = !bash || name == "sh";
-            match ShellStart::new(&process, bash, posix) {
-                Ok(start) if start.reads_input() => {}
-                Ok(start) => return Next::Ended(self.run_shell(start, process, path, cause)),
-                Err(problem) => {
-                    self.note(cause, &format!("starts a shell with {problem}"));
-                    return Next::Ended(Outcome::unknown());
-                }
-            }
-        }
-        if let Some(outcome) = self.ask_conda(&process, cause, path, executable, name) {
-            return Next::Ended(outcome);
-        }
-        let first = process.arguments.get(1).and_then(Value::known);
-        if let Some(wrapper) = self.knowledge.wrapper(name, first) {
-            let before = process.clone();
-            let notes = RefCell::default();
-            let context = WrapperContext {
-                root: self.root,
-                knowledge: self.knowledge,
-                cause,
-                notes: &notes,
-                executable,
-                is_unknown: &|path| self.is_unknown(path),
-            };
-            let applied = wrapper::apply(wrapper, &mut process, &context);
-            for note in notes.take() {
-                self.note(cause, &note);
-            }
-            match applied {
-                Ok(true) => {
-                    process.chain.push(Rc::new(Step::of(path, cause)));
-                    return Next::Program(process);
-                }
-                Ok(false) => {
-                    self.started.push(program(before, true, self.is_main));
-                    return Next::Ended(Outcome::unknown());
-                }
-                Err(problem) => {
-                    self.note(
-                        cause,
-                        &format!("starts another program through {path}: {problem}"),
-                    );
-                    self.started.push(program(before, false, self.is_main));
-                    return Next::Ended(Outcome::unknown());
-                }
-            }
-        }
-        let harmless = self.knowledge.harmless(name);
-        let is_harmless = harmless.is_some_and(|row| self.stays_harmless(row, &process, cause));
-        let outcome = match is_harmless {
-            true => {
-                let output = self.of_files(|files| output(name, &process, files));
-                let (status, output) = match output {
-                    Some((status, text)) => (status, Some(text)),
-                    None => (Status::Unknown, None),
-                };
-                Outcome {
-                    is_number: self.knowledge.writes_number(name, &process.arguments),
-                    status,
-                    output,
-                    last: None,
-                }
-            }
-            false => Outcome::unknown(),
-        };
-        self.started
-            .push(program(process, is_harmless, self.is_main));
-        Next::Ended(outcome)
     }
 
     fn run_shell(

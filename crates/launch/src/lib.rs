@@ -5,10 +5,12 @@
 //! shell scripts, wrappers such as `tini` and `env`. What it does not understand is a [`Gap`].
 
 mod chain;
+mod choice;
 mod conda;
 mod effects;
 mod facts;
 mod failure;
+mod first_process;
 mod interpreter_line;
 mod knowledge;
 mod loader_command;
@@ -35,17 +37,19 @@ use std::rc::Rc;
 use oci_spec::image::ImageConfiguration;
 
 use imgcheck_base::gap::Gap;
-use imgcheck_base::lexical::{directory_of, name_of};
+use imgcheck_base::lexical::directory_of;
 use imgcheck_image::{RootFilesystem, configuration};
 
 use chain::Chain;
+use choice::choose;
 pub use facts::{Change, LaunchFacts};
 pub use failure::StartFailure;
+use first_process::first_process;
 pub use knowledge::Knowledge;
 pub use loader_command::LoaderCommand;
 use locate::DEFAULT_PATH;
 pub use overlay::{Overlay, known_user};
-use process::{Environment, Process, Setting};
+use process::Process;
 use program::Program;
 use shell::{Host, Outcome};
 pub use step::Step;
@@ -137,32 +141,7 @@ impl Launch {
             .filter_map(|(name, it)| Some((name.to_string(), it.value.known()?.to_owned())))
             .collect();
         let process = program.as_ref().map_or(first, |it| &it.process);
-        for (name, setting) in &process.environment {
-            let value = match &setting.value {
-                Value::Known(text) => text.to_string(),
-                Value::Unknown(cause) | Value::Many(cause) => {
-                    if !chain.knowledge.is_relevant(name) {
-                        continue;
-                    }
-                    let what = format!("the value of {name} after {}", cause.what);
-                    chain.gap(&Cause {
-                        what,
-                        ..(**cause).clone()
-                    });
-                    match first.variable(name) {
-                        Some(before) => before.to_owned(),
-                        None => continue,
-                    }
-                }
-            };
-            if &**name == LIBRARY_PATH && !value.is_empty() {
-                self.library_path_from = setting.from.to_string();
-            }
-            self.environment.insert(name.to_string(), value);
-        }
-        for shells in ["_", "SHLVL", "OLDPWD", "PWD"] {
-            self.environment.remove(shells);
-        }
+        self.fill_environment(chain, process, first);
         if let Some(cause) = process.directory.cause() {
             let what = format!("the working directory after {}", cause.what);
             chain.gap(&Cause {
@@ -194,6 +173,36 @@ impl Launch {
         self.missing_texts = std::mem::take(&mut chain.missing_texts)
             .into_iter()
             .collect();
+    }
+
+    /// Takes over the variables that are known, and notes those that decide what is loaded and are not.
+    fn fill_environment(&mut self, chain: &mut Chain, process: &Process, first: &Process) {
+        for (name, setting) in &process.environment {
+            let value = match &setting.value {
+                Value::Known(text) => text.to_string(),
+                Value::Unknown(cause) | Value::Many(cause) => {
+                    if !chain.knowledge.is_relevant(name) {
+                        continue;
+                    }
+                    let what = format!("the value of {name} after {}", cause.what);
+                    chain.gap(&Cause {
+                        what,
+                        ..(**cause).clone()
+                    });
+                    match first.variable(name) {
+                        Some(before) => before.to_owned(),
+                        None => continue,
+                    }
+                }
+            };
+            if &**name == LIBRARY_PATH && !value.is_empty() {
+                self.library_path_from = setting.from.to_string();
+            }
+            self.environment.insert(name.to_string(), value);
+        }
+        for shells in ["_", "SHLVL", "OLDPWD", "PWD"] {
+            self.environment.remove(shells);
+        }
     }
 
     /// Arguments behind the script of an interpreter do not decide what is loaded; the others do.
@@ -343,123 +352,3 @@ impl Launch {
             .chain(arguments.flat_map(move |it| it.split_whitespace()))
     }
 }
-
-/// The container's first process, its command as texts, and its user.
-fn first_process(
-    root: &RootFilesystem,
-    config: &ImageConfiguration,
-    overlay: &Overlay,
-) -> (Process, Vec<String>, User) {
-    let configured = config.config().as_ref();
-    let text = |field: Option<&Option<String>>| field.cloned().flatten().unwrap_or_default();
-    let entrypoint = configured.and_then(|it| it.entrypoint().as_deref());
-    let command = configured.and_then(|it| it.cmd().as_deref());
-    let command = overlay.arguments(entrypoint, command);
-    let written = text(configured.map(|it| it.user()));
-    let written = overlay.user.clone().unwrap_or(written);
-    let user = User::of(root, &written);
-    let mut environment = Environment::new();
-    for (name, value) in overlay.environment(configuration::environment(config)) {
-        let is_overlaid = overlay.env.contains_key(&name);
-        let setting = Setting {
-            value: value.into(),
-            from: if is_overlaid { "overlay" } else { "image" }.into(),
-        };
-        environment.insert(name.into(), setting);
-    }
-    // Container engines set these where the image does not.
-    for (name, value) in [("PATH", DEFAULT_PATH), ("HOME", &user.home)] {
-        environment.entry(name.into()).or_insert(Setting {
-            value: value.into(),
-            from: "image".into(),
-        });
-    }
-    let directory = overlay.working_directory.clone();
-    let directory = directory.unwrap_or_else(|| text(configured.map(|it| it.working_dir())));
-    let directory = match directory.starts_with('/') {
-        true => root
-            .resolve(&directory)
-            .map_or(directory.clone(), |it| it.path()),
-        false => "/".to_owned(),
-    };
-    let process = Process {
-        arguments: command.iter().map(|it| it.as_str().into()).collect(),
-        environment,
-        directory: directory.into(),
-        user: user.written.clone(),
-        chain: Vec::new(),
-        depth: 0,
-        input: None,
-        loader: None,
-    };
-    (process, command, user)
-}
-
-/// The program that the container runs, of those that it starts; the others are gaps.
-fn choose(chain: &mut Chain) -> Option<Program> {
-    let mut started = std::mem::take(&mut chain.started);
-    let rank = |it: &Program| (it.is_main, !it.is_harmless, it.path.is_empty());
-    let best = (0..started.len()).max_by_key(|at| (rank(&started[*at]), *at))?;
-    let chosen = started.remove(best);
-    let is_other = |it: &Program| {
-        let differs = it.executable != chosen.executable
-            || deciding(&it.process.arguments) != deciding(&chosen.process.arguments)
-            || relevant(chain, it) != relevant(chain, &chosen);
-        !it.is_harmless && (differs || it.is_main != chosen.is_main)
-    };
-    let others: Vec<Gap> = started
-        .iter()
-        .filter(|it| is_other(it))
-        .map(|it| {
-            it.cause.gap(format!(
-                "line {}, {}, also starts {}, and it is not known what that does before {} starts",
-                it.cause.line,
-                it.cause.what,
-                it.path,
-                name_of(&chosen.path)
-            ))
-        })
-        .collect();
-    for gap in others {
-        if !chain.gaps.contains(&gap) {
-            chain.gaps.push(gap);
-        }
-    }
-    Some(chosen)
-}
-
-/// The arguments that decide which code a program loads: its options, and the directory of its script. With an option that has a value,
-/// which one is the script is not looked into.
-fn deciding(arguments: &[Value]) -> Vec<Value> {
-    let Some((program, rest)) = arguments.split_first() else {
-        return Vec::new();
-    };
-    let is_option = |it: &&Value| it.known().is_some_and(|it| it.starts_with('-'));
-    let options: Vec<&Value> = rest.iter().take_while(is_option).collect();
-    let has_value = |it: &&&Value| it.known().is_some_and(|it| it != "-u");
-    let script = rest.get(options.len()).and_then(Value::known);
-    match script.filter(|_| !options.iter().any(|it| has_value(&it))) {
-        None => arguments.to_vec(),
-        Some(script) => {
-            let directory = script
-                .rsplit_once('/')
-                .map_or("", |(directory, _)| directory);
-            let options = options.into_iter().cloned();
-            std::iter::once(program.clone())
-                .chain(options)
-                .chain([directory.into()])
-                .collect()
-        }
-    }
-}
-
-/// What decides which code a program loads.
-fn relevant<'p>(chain: &Chain, program: &'p Program) -> (Vec<(&'p str, &'p Value)>, &'p Value) {
-    let variables = program.process.environment.iter();
-    let relevant = variables.filter(|(name, _)| chain.knowledge.is_relevant(name));
-    let settings = relevant.map(|(name, setting)| (&**name, &setting.value));
-    (settings.collect(), &program.process.directory)
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,8 @@
 //! The dynamic loader as the command: `ld.so [OPTION]… PROGRAM [ARGUMENT]…` (ld.so(8); glibc `elf/rtld.c`, `dl_main`; musl
 //! `ldso/dynlink.c`, `__dls3`).
 
+use std::rc::Rc;
+
 use super::knowledge::LoaderRow;
 use super::value::Value;
 
@@ -30,7 +32,7 @@ pub struct LoaderCommand {
 /// What becomes of a call.
 pub(crate) enum Call {
     /// It runs a program with these arguments, of which the first is `argv[0]`.
-    Runs(LoaderCommand, Vec<Value>),
+    Runs(Rc<LoaderCommand>, Vec<Value>),
     /// It only prints something: the option or word that makes it do so, and what it says.
     Prints(String, String),
     /// It is not understood.
@@ -45,54 +47,14 @@ impl LoaderCommand {
             musl: row.musl,
             ..LoaderCommand::default()
         };
-        let mut prints = None;
         let mut rest = arguments.iter().skip(1);
-        let program = loop {
-            let Some(argument) = rest.next() else {
-                break None;
-            };
-            let Some(text) = argument.known() else {
-                return Call::Unknown("its arguments are unknown".to_owned());
-            };
-            if !text.starts_with("--") {
-                break Some(text);
-            }
-            let (name, attached) = match text.split_once('=').filter(|_| row.musl) {
-                Some((name, value)) => (name, Some(value)),
-                None => (text, None),
-            };
-            let is_in = |list: &[String]| list.iter().any(|it| it == name);
-            if text == "--" && row.musl {
-                break match rest.next().map(Value::known) {
-                    Some(None) => return Call::Unknown("its arguments are unknown".to_owned()),
-                    program => program.flatten(),
-                };
-            } else if is_in(&row.prints) {
-                prints.get_or_insert(name);
-            } else if is_in(&row.unknown) {
-                return Call::Unknown(format!("its option {name} is not modeled"));
-            } else if name == "--inhibit-cache" && is_in(&row.flags) {
-                command.inhibits_cache = true;
-            } else if is_in(&row.values) {
-                let value = match (attached, rest.clone().next()) {
-                    (Some(value), _) => value,
-                    (None, Some(next)) => {
-                        rest.next();
-                        match next.known() {
-                            Some(value) => value,
-                            None => return Call::Unknown(format!("its option {name} is unknown")),
-                        }
-                    }
-                    (None, None) => return unrecognized(name),
-                };
-                command.set(name, value);
-            } else {
-                return unrecognized(text);
-            }
+        let (prints, program) = match command.options(row, &mut rest) {
+            Ok(found) => found,
+            Err(call) => return call,
         };
         if let Some(option) = prints {
             let said = "lists or prints something, and starts no program".to_owned();
-            return Call::Prints(option.to_owned(), said);
+            return Call::Prints(option, said);
         }
         let Some(program) = program else {
             return Call::Prints(String::new(), "missing program name".to_owned());
@@ -103,12 +65,60 @@ impl LoaderCommand {
                 "it searches for `{program}`, which has no `/`, as for a library"
             ));
         }
-        command.program = program.to_owned();
-        let zero = command.argv0.clone();
-        let zero = zero.unwrap_or_else(|| program.to_owned());
+        command.program = program.clone();
+        let zero = command.argv0.clone().unwrap_or(program);
         let behind = rest.cloned();
-        let arguments = std::iter::once(zero.into()).chain(behind).collect();
-        Call::Runs(command, arguments)
+        let arguments = std::iter::once(zero.as_str().into())
+            .chain(behind)
+            .collect();
+        Call::Runs(Rc::new(command), arguments)
+    }
+
+    /// Takes the options off the arguments, and the program. Of the options, the first that prints something. An error is what becomes of a
+    /// call that they decide.
+    fn options<'a>(
+        &mut self,
+        row: &LoaderRow,
+        rest: &mut impl Iterator<Item = &'a Value>,
+    ) -> Result<(Option<String>, Option<String>), Call> {
+        let unknown = || Call::Unknown("its arguments are unknown".to_owned());
+        let mut prints = None;
+        while let Some(argument) = rest.next() {
+            let text = argument.known().ok_or_else(unknown)?;
+            if !text.starts_with("--") {
+                return Ok((prints, Some(text.to_owned())));
+            }
+            if text == "--" && row.musl {
+                let program = rest.next().map(|it| it.known().ok_or_else(unknown));
+                return Ok((prints, program.transpose()?.map(str::to_owned)));
+            }
+            let (name, attached) = match text.split_once('=').filter(|_| row.musl) {
+                Some((name, value)) => (name, Some(value)),
+                None => (text, None),
+            };
+            let is_in = |list: &[String]| list.iter().any(|it| it == name);
+            if is_in(&row.prints) {
+                prints.get_or_insert(name.to_owned());
+            } else if is_in(&row.unknown) {
+                let problem = format!("its option {name} is not modeled");
+                return Err(Call::Unknown(problem));
+            } else if name == "--inhibit-cache" && is_in(&row.flags) {
+                self.inhibits_cache = true;
+            } else if is_in(&row.values) {
+                let value = match attached {
+                    Some(value) => value,
+                    None => {
+                        let next = rest.next().ok_or_else(|| unrecognized(name))?;
+                        let unknown = || Call::Unknown(format!("its option {name} is unknown"));
+                        next.known().ok_or_else(unknown)?
+                    }
+                };
+                self.set(name, value);
+            } else {
+                return Err(unrecognized(text));
+            }
+        }
+        Ok((prints, None))
     }
 
     fn set(&mut self, option: &str, value: &str) {

@@ -61,18 +61,7 @@ pub(crate) fn apply(
             process.set("HOME", &user.home, &from);
             process.user = user.written;
         }
-        Effect::Identity => {
-            let named = given.operands.first().and_then(Value::known);
-            let named = named.or(given.option(&["--reuid"]));
-            if let Some(user) = named {
-                check_users(user, context)?;
-                let group = given.option(&["--regid"]);
-                process.user = match group {
-                    Some(group) => format!("{user}:{group}").into(),
-                    None => user.into(),
-                };
-            }
-        }
+        Effect::Identity => identity(&given, process, context)?,
         Effect::Preload => preload(wrapper, process, root, &from)?,
         Effect::Conda => conda(&given, process, &mut rest, context)?,
         Effect::Uv => {
@@ -89,22 +78,44 @@ pub(crate) fn apply(
         Effect::Xargs => rest.push(Value::Many(context.cause.clone())),
         Effect::Timeout => timeout(&given, context)?,
         Effect::Limits => limits(&given, context)?,
-        Effect::Sudo => {
-            check_users(given.option(&["-u", "--user"]).unwrap_or("root"), context)?;
-            let call = sudo::Call {
-                user: given.option(&["-u", "--user"]).unwrap_or("root"),
-                keeps: given.has(&["-E", "--preserve-env"]),
-                sets_home: given.has(&["-H", "--set-home"]),
-                from: &from,
-            };
-            sudo::apply(&call, process, &mut rest, context.root, context.is_unknown)?;
-            if rest.is_empty() {
-                return Ok(false);
-            }
-        }
+        Effect::Sudo => as_sudo(&given, process, &mut rest, &from, context)?,
+    }
+    if rest.is_empty() {
+        return Ok(false);
     }
     process.arguments = rest;
     Ok(true)
+}
+
+fn as_sudo(
+    given: &Given,
+    process: &mut Process,
+    rest: &mut Vec<Value>,
+    from: &str,
+    context: &WrapperContext,
+) -> Result<(), String> {
+    let user = given.option(&["-u", "--user"]).unwrap_or("root");
+    check_users(user, context)?;
+    let call = sudo::Call {
+        user,
+        keeps: given.has(&["-E", "--preserve-env"]),
+        sets_home: given.has(&["-H", "--set-home"]),
+        from,
+    };
+    sudo::apply(&call, process, rest, context.root, context.is_unknown)
+}
+
+/// Changes the user, and nothing else.
+fn identity(given: &Given, process: &mut Process, context: &WrapperContext) -> Result<(), String> {
+    let named = given.operands.first().and_then(Value::known);
+    if let Some(user) = named.or(given.option(&["--reuid"])) {
+        check_users(user, context)?;
+        process.user = match given.option(&["--regid"]) {
+            Some(group) => format!("{user}:{group}").into(),
+            None => user.into(),
+        };
+    }
+    Ok(())
 }
 
 /// Takes options and operands off the arguments.

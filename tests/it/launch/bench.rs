@@ -5,30 +5,27 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::LazyLock;
 
-use imgcheck::Overlay;
 use imgcheck_base::gap::Gap;
-use imgcheck_image::RootFilesystem;
-use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck_launch::Launch;
-use imgcheck_model::knowledge;
-use oci_spec::image::ImageConfiguration;
-use serde_json::json;
 
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use super::case::{Case, File, Kind, cases};
+use super::model::image;
 
-/// Programs that the scripts use, and that the model takes for what they are.
-const PROGRAMS: [&str; 12] = [
-    "sed", "bash", "dash", "env", "dirname", "basename", "readlink", "mkdir", "cat", "date",
-    "grep", "nice",
-];
+/// A program that writes down what it is started with.
+const PROBE: &str = "#!/bin/sh\n{ pwd -P; printf '%s\\n' \"$#\"; for a; do printf '%s\\n' \"$a\"; done; /usr/bin/env; } > \"$0.out\"\n";
+
+/// Arguments of the script behind the path of the probe.
+const ARGUMENTS: [&str; 2] = ["one", "two words"];
 
 /// Variables that shells set for themselves.
 const OF_SHELLS: [&str; 4] = ["_", "SHLVL", "OLDPWD", "PWD"];
 
-/// A directory with a script, and a program that writes down what it is started with.
+/// A directory with the files of a case: `start.sh` and what it uses.
 pub struct Bench {
     directory: tempfile::TempDir,
+    case: Case,
 }
 
 /// What a program is started with.
@@ -40,15 +37,17 @@ pub struct Started {
 }
 
 impl Bench {
-    fn new(files: &[(&str, &str)]) -> Self {
+    pub fn new(case: &Case) -> Self {
         let bench = Bench {
             directory: tempfile::tempdir().unwrap(),
+            case: case.clone(),
         };
-        let probe = "#!/bin/sh\n{ pwd -P; printf '%s\\n' \"$#\"; for a; do printf '%s\\n' \"$a\"; done; /usr/bin/env; } > \"$0.out\"\n";
-        bench.write("probe", probe);
-        fs::create_dir_all(bench.path("d/e")).unwrap();
-        for (name, text) in files {
-            bench.write(name, text);
+        bench.write("probe", PROBE);
+        for (name, file) in case.own_files() {
+            match &file.text {
+                Some(text) => bench.write(name, text),
+                None => fs::create_dir_all(bench.path(name)).unwrap(),
+            }
         }
         bench
     }
@@ -74,14 +73,9 @@ impl Bench {
         let _ = fs::remove_file(&output);
         let status = Command::new(format!("/usr/bin/{shell}"))
             .args([self.path("start.sh"), self.path("probe")])
-            .args(["one", "two words"])
+            .args(ARGUMENTS)
             .env_clear()
-            .envs([
-                ("PATH", PATH),
-                ("HOME", "/root"),
-                ("LD_LIBRARY_PATH", "/image"),
-                ("SET", "yes"),
-            ])
+            .envs(&self.case.config.env)
             .current_dir(self.root())
             .stdin(std::process::Stdio::null())
             .stdout(std::process::Stdio::null())
@@ -108,57 +102,20 @@ impl Bench {
 
     /// What the model says.
     pub fn model(&self, shell: &str) -> Launch {
-        let mut entries = Vec::new();
-        let mut add = |path: &str, kind| {
-            entries.push(Entry {
-                path: path.trim_start_matches('/').to_owned(),
-                kind,
-                size: 1,
-                mode: 0o755,
-                owner: Default::default(),
-            });
-        };
-        let elf = || EntryKind::File(Content::Elf(Box::default()));
-        for program in PROGRAMS {
-            add(&format!("usr/bin/{program}"), elf());
-        }
-        add("usr/bin/sh", EntryKind::Symlink("dash".to_owned()));
-        add("bin", EntryKind::Symlink("usr/bin".to_owned()));
-        let mut pending = vec![self.root()];
-        while let Some(directory) = pending.pop() {
-            add(directory.to_str().unwrap(), EntryKind::Directory);
-            for entry in fs::read_dir(directory).unwrap() {
-                let path = entry.unwrap().path();
-                let name = path.to_str().unwrap().to_owned();
-                match path.is_dir() {
-                    true => pending.push(path),
-                    false if name.ends_with("/probe") => add(&name, elf()),
-                    false if name.ends_with("probe.out") => {}
-                    false => {
-                        let text = fs::read_to_string(&path).unwrap();
-                        add(&name, EntryKind::File(Content::Text(text)));
-                    }
-                }
-            }
-        }
-        let layer = LayerFacts { entries };
-        let root = self.root();
-        let config: ImageConfiguration = serde_json::from_value(json!({
-            "architecture": "amd64", "os": "linux", "rootfs": {"type": "layers", "diff_ids": []},
-            "config": {
-                "Entrypoint": [format!("/usr/bin/{shell}"), root.join("start.sh"), root.join("probe"), "one", "two words"],
-                "Env": [format!("PATH={PATH}"), "HOME=/root", "LD_LIBRARY_PATH=/image", "SET=yes"],
-                "WorkingDir": root,
-            },
-        }))
-        .unwrap();
-        let root = RootFilesystem::merge([&layer]);
-        Launch::of(
-            &root,
-            &config,
-            &Overlay::default(),
-            &knowledge::launch().unwrap(),
-        )
+        let absolute = |name: &str| self.path(name).to_str().unwrap().to_owned();
+        let inside = |name: &str| absolute(name).trim_start_matches('/').to_owned();
+        let mut case = self.case.clone();
+        case.files = case.base.clone();
+        let own = self.case.own_files();
+        case.files
+            .extend(own.map(|(name, file)| (inside(name), file.clone())));
+        case.files.insert(inside("probe"), File::of(Kind::Program));
+        let shell = format!("/usr/bin/{shell}");
+        let command = [shell, absolute("start.sh"), absolute("probe")];
+        let arguments = ARGUMENTS.map(str::to_owned);
+        case.config.entrypoint = Some([command.to_vec(), arguments.to_vec()].concat());
+        case.config.working_dir = Some(absolute(""));
+        image(&case).launch(&case.overlay)
     }
 
     /// Compares both where the model has no gap. Whether it has none.
@@ -203,14 +160,14 @@ fn agrees(modeled: Option<&Started>, started: Option<&Started>) -> bool {
         && modeled.arguments == started.arguments
 }
 
+/// A bench with this script, and the other files of the scripts that are compared.
 pub fn bench(script: &str) -> Bench {
-    Bench::new(&[
-        ("start.sh", script),
-        ("found.sh", "export A=found; exec \"$@\""),
-        ("d/one.sh", "ONE=1"),
-        (
-            "d/two.sh",
-            "export TWO=\"$ONE$1\"\nreturn 0\nexport THREE=3",
-        ),
-    ])
+    static CASE: LazyLock<Case> = LazyLock::new(|| {
+        let (cases, _) = cases();
+        cases.into_iter().find(|it| it.expects("shells")).unwrap()
+    });
+    let mut case = CASE.clone();
+    let start = case.files.get_mut("start.sh").unwrap();
+    start.text = Some(script.to_owned());
+    Bench::new(&case)
 }

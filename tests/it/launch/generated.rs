@@ -4,10 +4,9 @@ use proptest::prelude::*;
 
 use super::bench::bench;
 
-/// A statement of the grammar that scripts are made of.
-fn statement() -> impl Strategy<Value = String> {
-    let name = prop::sample::select(vec!["A", "B", "LD_LIBRARY_PATH", "PATH_X"]);
-    let value = prop::sample::select(vec![
+/// The value of an assignment.
+fn value() -> impl Strategy<Value = &'static str> + Clone {
+    prop::sample::select(vec![
         "x",
         "\"$A\"",
         "$B",
@@ -21,12 +20,16 @@ fn statement() -> impl Strategy<Value = String> {
         "\"$(date)\"",
         "\"$1\"",
         "$PWD",
-    ]);
-    let assignment =
-        (name.clone(), value.clone(), any::<bool>()).prop_map(|(name, value, exported)| {
-            format!("{}{name}={value}", if exported { "export " } else { "" })
-        });
-    let simple = prop_oneof![
+    ])
+}
+
+/// A statement without others in it.
+fn simple() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec!["A", "B", "LD_LIBRARY_PATH", "PATH_X"]);
+    let assignment = (name.clone(), value(), any::<bool>()).prop_map(|(name, value, exported)| {
+        format!("{}{name}={value}", if exported { "export " } else { "" })
+    });
+    prop_oneof![
         8 => assignment,
         1 => name.clone().prop_map(|name| format!("unset {name}")),
         1 => name.clone().prop_map(|name| format!("export {name}")),
@@ -40,7 +43,11 @@ fn statement() -> impl Strategy<Value = String> {
         1 => Just("grep -q x d/one.sh".to_owned()),
         1 => Just("break".to_owned()),
         1 => Just("return 0".to_owned()),
-    ];
+    ]
+}
+
+/// A statement of the grammar that scripts are made of.
+fn statement() -> impl Strategy<Value = String> {
     let condition = prop::sample::select(vec![
         "[ -n \"$A\" ]",
         "[ \"$B\" = x ]",
@@ -49,7 +56,7 @@ fn statement() -> impl Strategy<Value = String> {
         "[ -e /dev/null ]",
         "grep -q ONE d/one.sh",
     ]);
-    simple.prop_recursive(3, 16, 4, move |inner| {
+    simple().prop_recursive(3, 16, 4, move |inner| {
         let body = prop::collection::vec(inner, 1..3).prop_map(|all| all.join("\n"));
         let pair = (body.clone(), body.clone());
         prop_oneof![
@@ -64,7 +71,7 @@ fn statement() -> impl Strategy<Value = String> {
             body.clone()
                 .prop_map(|body| format!("for A in 1 $B; do {body}\ndone")),
             body.clone().prop_map(|body| format!("f() {{ {body}\n}}")),
-            (value.clone(), pair).prop_map(|(value, (one, two))| {
+            (value(), pair).prop_map(|(value, (one, two))| {
                 format!("case {value} in x) {one};; *\\ *) {two};; esac")
             }),
         ]

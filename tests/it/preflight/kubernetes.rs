@@ -257,7 +257,7 @@ fn run_as_user_replaces_the_user_of_the_image() {
         let input = Input::new(&pod(container, spec));
         let archive = input.path().join("ghost.tar");
         let config = json!({"User": "ghost", "Cmd": ["python3", "serve.py"]});
-        crate::entrypoints::write(&archive, &config, &[]);
+        crate::launch::archive::write(&archive, &config, &[]);
         input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
         let (_, report) = input.json(&[]);
         let found = findings(containers(&report)[0]);

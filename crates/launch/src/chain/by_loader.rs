@@ -29,7 +29,7 @@ impl<'r> Chain<'r, '_> {
             Call::Runs(command, arguments) => {
                 process.chain.push(Rc::new(Step::of(path, cause)));
                 process.arguments = arguments;
-                process.loader = Some(Rc::new(command));
+                process.loader = Some(command);
                 Next::Program(process)
             }
             Call::Prints(option, said) => {

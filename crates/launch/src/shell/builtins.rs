@@ -55,27 +55,12 @@ pub(super) fn find(name: &str, bash: bool) -> Option<Builtin> {
         "break" | "continue" => |shell, name, arguments| shell.leave_loop(name, arguments),
         "command" | "builtin" => |shell, _, arguments| shell.command_builtin(arguments),
         "type" => |shell, _, arguments| shell.type_of(arguments),
-        "hash" => |shell, _, arguments| {
-            let is_known = |it: &Value| it.known().is_some_and(|it| it == "-r" || is_name(it));
-            if !arguments.iter().all(is_known) {
-                shell.gap("`hash`");
-            }
-            shell.write_unknown();
-            shell.ends(Status::Unknown)
-        },
+        "hash" => |shell, _, arguments| shell.hash(arguments),
         "trap" => |shell, _, arguments| shell.trap(arguments),
         "read" | "getopts" | "mapfile" | "readarray" => {
             |shell, name, arguments| shell.read(name, arguments)
         }
-        "let" if bash => |shell, _, arguments| {
-            for argument in arguments {
-                match argument.known().map(str::to_owned) {
-                    Some(text) => shell.arithmetic(&text),
-                    None => shell.gap("`let`"),
-                }
-            }
-            shell.ends(Status::Unknown)
-        },
+        "let" if bash => |shell, _, arguments| shell.let_builtin(arguments),
         "shopt" if bash => |shell, _, arguments| shell.shopt(arguments),
         "kill" => |shell, _, _| {
             if shell.state.traps {
@@ -113,6 +98,25 @@ pub(super) fn texts(arguments: &[Value]) -> Option<Vec<&str>> {
 }
 
 impl Shell<'_, '_> {
+    fn hash(&mut self, arguments: &[Value]) -> Flow {
+        let is_known = |it: &Value| it.known().is_some_and(|it| it == "-r" || is_name(it));
+        if !arguments.iter().all(is_known) {
+            self.gap("`hash`");
+        }
+        self.write_unknown();
+        self.ends(Status::Unknown)
+    }
+
+    fn let_builtin(&mut self, arguments: &[Value]) -> Flow {
+        for argument in arguments {
+            match argument.known().map(str::to_owned) {
+                Some(text) => self.arithmetic(&text),
+                None => self.gap("`let`"),
+            }
+        }
+        self.ends(Status::Unknown)
+    }
+
     pub(super) fn ends(&mut self, status: Status) -> Flow {
         self.state.status = status;
         Flow::Next

@@ -8,6 +8,54 @@ use super::words::is_name;
 use crate::value::{Status, Value};
 use imgcheck_base::lexical;
 
+/// What `export`, `readonly`, `local` and `declare` do to their variables.
+struct Declaration {
+    exports: bool,
+    /// `-n`: they are no longer exported.
+    removes: bool,
+    is_global: bool,
+    /// The values are taken as they are.
+    is_plain: bool,
+    attribute: Attribute,
+}
+
+impl Declaration {
+    fn of(command: &str) -> Self {
+        Declaration {
+            exports: command == "export",
+            removes: false,
+            is_global: matches!(command, "export" | "readonly"),
+            is_plain: true,
+            attribute: match command {
+                "readonly" => Attribute::Constant,
+                _ => Attribute::None,
+            },
+        }
+    }
+
+    /// Takes an option; false if it is not understood.
+    fn option(&mut self, command: &str, text: &str) -> bool {
+        let known = match command {
+            "export" => "np",
+            _ => "xgrilupaA",
+        };
+        let options = text.strip_prefix('-').unwrap_or_default();
+        if options.is_empty() || !options.chars().all(|c| known.contains(c)) {
+            return false;
+        }
+        self.exports |= options.contains('x');
+        self.is_global |= options.contains('g');
+        self.removes |= options.contains('n');
+        self.is_plain &= !options.contains(['i', 'A', 'l', 'u']);
+        if options.contains('r') {
+            self.attribute = Attribute::Constant;
+        } else if options.contains(['i', 'l', 'u']) {
+            self.attribute = Attribute::Converted;
+        }
+        true
+    }
+}
+
 impl Shell<'_, '_> {
     pub(super) fn declare(&mut self, command: &str, arguments: &[Value]) -> Flow {
         if let [Value::Known(option), Value::Known(name)] = arguments
@@ -18,82 +66,68 @@ impl Shell<'_, '_> {
             self.write_unknown();
             return self.ends(Status::of(is_function));
         }
-        let mut exports = command == "export";
-        let mut is_global = matches!(command, "export" | "readonly");
-        let mut removes = false;
-        let mut is_plain = true;
+        let mut declaration = Declaration::of(command);
         let mut marked = Vec::new();
-        let mut attribute = match command {
-            "readonly" => Attribute::Constant,
-            _ => Attribute::None,
-        };
         for argument in arguments {
             let Some(text) = argument.known().map(str::to_owned) else {
-                self.declare_unknown(argument, exports, !is_global);
+                self.declare_unknown(argument, declaration.exports, !declaration.is_global);
                 continue;
             };
-            if let Some(options) = text.strip_prefix('-') {
-                let known = match command {
-                    "export" => "np",
-                    _ => "xgrilupaA",
-                };
-                if options.is_empty() || !options.chars().all(|c| known.contains(c)) {
-                    self.gap(format!("the option `{text}` of `{command}`"));
-                    return self.ends(Status::Unknown);
+            if text.starts_with(['-', '+']) {
+                if declaration.option(command, &text) {
+                    continue;
                 }
-                exports |= options.contains('x');
-                is_global |= options.contains('g');
-                removes |= options.contains('n');
-                is_plain &= !options.contains(['i', 'A', 'l', 'u']);
-                if options.contains('r') {
-                    attribute = Attribute::Constant;
-                } else if options.contains(['i', 'l', 'u']) {
-                    attribute = Attribute::Converted;
-                }
-                continue;
-            }
-            if text.starts_with('+') {
                 self.gap(format!("the option `{text}` of `{command}`"));
                 return self.ends(Status::Unknown);
             }
-            let (name, value) = match text.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (text.as_str(), None),
-            };
-            let append = name.ends_with('+');
-            let name = name.trim_end_matches('+');
-            if !is_name(name) {
-                let cause = self.command_cause();
-                self.host.gap(&cause);
-                continue;
-            }
-            if !is_global {
-                self.hide(name, value.is_none());
-            }
-            if let Some(value) = value {
-                if attribute == Attribute::Converted {
-                    self.arithmetic(value);
-                }
-                let contents = match is_plain {
-                    true => Contents::Text(value.into()),
-                    false => Contents::Text(Value::Unknown(self.command_cause())),
-                };
-                self.assign(name, contents, append);
-            }
-            if exports || removes {
-                self.export(name, !removes);
-            }
-            if attribute != Attribute::None {
-                marked.push(name.to_owned());
+            let name = self.declare_variable(&declaration, &text);
+            if declaration.attribute != Attribute::None {
+                marked.extend(name.map(str::to_owned));
             }
         }
         for name in marked {
-            self.mark(&name, attribute);
+            self.mark(&name, declaration.attribute);
         }
         if arguments.is_empty() {
             self.write_unknown();
         }
         self.ends(Status::Success)
+    }
+
+    /// `NAME`, `NAME=VALUE` or `NAME+=VALUE`: the name, if it is one.
+    fn declare_variable<'t>(
+        &mut self,
+        declaration: &Declaration,
+        text: &'t str,
+    ) -> Option<&'t str> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (text, None),
+        };
+        let append = name.ends_with('+');
+        let name = name.trim_end_matches('+');
+        if !is_name(name) {
+            let cause = self.command_cause();
+            self.host.gap(&cause);
+            return None;
+        }
+        if !declaration.is_global {
+            self.hide(name, value.is_none());
+        }
+        if let Some(value) = value {
+            if declaration.attribute == Attribute::Converted {
+                self.arithmetic(value);
+            }
+            let contents = match declaration.is_plain {
+                true => Contents::Text(value.into()),
+                false => Contents::Text(Value::Unknown(self.command_cause())),
+            };
+            self.assign(name, contents, append);
+        }
+        if declaration.exports || declaration.removes {
+            self.export(name, !declaration.removes);
+        }
+        Some(name)
     }
 
     /// An argument such as `NAME=$(date)`: the name is in the text of the command, if anywhere.

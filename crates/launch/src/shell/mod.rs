@@ -22,6 +22,7 @@ mod start;
 mod state;
 mod syntax;
 mod variables;
+mod ways;
 mod words;
 
 pub(super) use host::{Host, Outcome, Presence};

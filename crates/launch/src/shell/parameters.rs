@@ -39,24 +39,8 @@ impl Parser<'_> {
         if is_length {
             self.cursor.skip(1);
         }
-        let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
-        let is_indirect = self.bash
-            && self.cursor.rest().starts_with('!')
-            && self.cursor.rest()[1..].starts_with(is_name);
-        let name = match self.cursor.peek() {
-            Some(_) if is_indirect => {
-                self.cursor.skip(1);
-                format!("!{}", self.cursor.take_while(is_name))
-            }
-            Some(c) if "@*#?$!-".contains(c) => {
-                self.cursor.skip(1);
-                c.to_string()
-            }
-            _ => self
-                .cursor
-                .take_while(|c| c == '_' || c.is_ascii_alphanumeric())
-                .to_owned(),
-        };
+        let name = self.parameter_name();
+        let is_indirect = name.len() > 1 && name.starts_with('!');
         let subscript = self.subscript().map(str::to_owned);
         let subscript = subscript.as_deref();
         let operation = match (is_length, subscript) {
@@ -79,31 +63,58 @@ impl Parser<'_> {
             (false, None) => self.operation(quoted)?,
         };
         if matches!(operation, Operation::Unknown) || !self.cursor.rest().starts_with('}') {
-            let inside = self.word(Until::Brace, quoted)?;
-            let text = self.cursor.since(start).to_owned();
-            if !self.cursor.eat("}") {
-                return Err("`${` is not closed".to_owned());
-            }
-            let operation = text.trim_start_matches('#').get(name.len()..);
-            if !self.bash {
-                // dash ends the script.
-                return Err(format!("`${{{text}}}`"));
-            }
-            let is_arithmetic = operation.is_some_and(|it| it.starts_with([':', '[']));
-            let parts = UnknownPiece {
-                arithmetic: if is_arithmetic {
-                    text.clone()
-                } else {
-                    String::new()
-                },
-                inside,
-                is_number: is_length,
-                ..UnknownPiece::default()
-            };
-            return Ok(unknown(&format!("`${{{text}}}`"), parts));
+            return self.unknown_braced(start, &name, is_length, quoted);
         }
         self.cursor.skip(1);
         Ok(parameter(&name, operation, quoted))
+    }
+
+    /// The name of a parameter, `!NAME` if it is indirect.
+    fn parameter_name(&mut self) -> String {
+        let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let indirect = self.cursor.rest().strip_prefix('!');
+        match self.cursor.peek() {
+            Some(_) if self.bash && indirect.is_some_and(|it| it.starts_with(is_name)) => {
+                self.cursor.skip(1);
+                format!("!{}", self.cursor.take_while(is_name))
+            }
+            Some(c) if "@*#?$!-".contains(c) => {
+                self.cursor.skip(1);
+                c.to_string()
+            }
+            _ => self.cursor.take_while(is_name).to_owned(),
+        }
+    }
+
+    /// The rest of an expansion that is not understood, which started at this offset.
+    fn unknown_braced(
+        &mut self,
+        start: usize,
+        name: &str,
+        is_length: bool,
+        quoted: bool,
+    ) -> Result<Piece, Problem> {
+        let inside = self.word(Until::Brace, quoted)?;
+        let text = self.cursor.since(start).to_owned();
+        if !self.cursor.eat("}") {
+            return Err("`${` is not closed".to_owned());
+        }
+        let operation = text.trim_start_matches('#').get(name.len()..);
+        if !self.bash {
+            // dash ends the script.
+            return Err(format!("`${{{text}}}`"));
+        }
+        let is_arithmetic = operation.is_some_and(|it| it.starts_with([':', '[']));
+        let parts = UnknownPiece {
+            arithmetic: match is_arithmetic {
+                true => text.clone(),
+                false => String::new(),
+            },
+            inside,
+            is_number: is_length,
+            ..UnknownPiece::default()
+        };
+        Ok(unknown(&format!("`${{{text}}}`"), parts))
     }
 
     fn subscript(&mut self) -> Option<&str> {

@@ -57,11 +57,7 @@ impl Shell<'_, '_> {
         let flow = match arguments.is_empty() {
             true => {
                 if !is_plain {
-                    for (index, contents) in values {
-                        let Assignment { name, append, .. } = &assignments[index];
-                        self.assign(name, contents, *append);
-                    }
-                    self.state.status = Status::Success;
+                    self.assign_all(assignments, values);
                 }
                 Flow::Next
             }
@@ -81,6 +77,15 @@ impl Shell<'_, '_> {
             self.state.status = self.state.status.or(Status::Failure(None));
         }
         flow
+    }
+
+    /// The assignments of a command whose words expand to nothing.
+    fn assign_all(&mut self, assignments: &[Assignment], values: Vec<(usize, Contents)>) {
+        for (index, contents) in values {
+            let Assignment { name, append, .. } = &assignments[index];
+            self.assign(name, contents, *append);
+        }
+        self.state.status = Status::Success;
     }
 
     /// The arguments of a command. Those of `export` and the like are not split if they are assignments.

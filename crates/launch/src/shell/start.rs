@@ -51,43 +51,7 @@ impl ShellStart {
             login: zero.known().is_some_and(|it| it.starts_with('-')),
             reads_files: true,
         };
-        let mut has_text = false;
-        let mut reads_input = false;
-        while let Some((first, behind)) = rest.split_first() {
-            let Some(text) = first.known() else {
-                break;
-            };
-            if text == "--" || text == "-" {
-                rest = behind;
-                break;
-            }
-            let Some(letters) = text.strip_prefix(['-', '+']) else {
-                break;
-            };
-            let on = text.starts_with('-');
-            rest = behind;
-            match letters {
-                "-login" => start.login = true,
-                "-norc" | "-noprofile" => start.reads_files = false,
-                "-posix" => start.posix = true,
-                long if long.starts_with('-') => {
-                    return Err(format!("the option {text} of a shell"));
-                }
-                letters => {
-                    for letter in letters.chars() {
-                        match option_name(letter, &mut rest).as_str() {
-                            known if start.options.set(known, on) => {}
-                            "c" => has_text = on,
-                            "l" => start.login = on,
-                            "i" => start.interactive = on,
-                            "s" => reads_input = on,
-                            "v" | "h" | "m" | "B" | "b" | "pipefail" | "E" | "T" => {}
-                            _ => return Err(format!("the option {text} of a shell")),
-                        }
-                    }
-                }
-            }
-        }
+        let (has_text, reads_input) = start.take_options(&mut rest)?;
         let is_unclear = rest.first().is_some_and(|it| matches!(it, Value::Many(_)));
         if is_unclear && !has_text {
             return Err("the arguments of a shell".to_owned());
@@ -107,6 +71,47 @@ impl ShellStart {
         Ok(start)
     }
 
+    /// Takes the options off the arguments. Whether the script is an argument (`-c`), and whether it is on the standard input (`-s`).
+    fn take_options(&mut self, rest: &mut &[Value]) -> Result<(bool, bool), String> {
+        let (mut has_text, mut reads_input) = (false, false);
+        while let Some((first, behind)) = rest.split_first() {
+            let Some(text) = first.known() else {
+                break;
+            };
+            if text == "--" || text == "-" {
+                *rest = behind;
+                break;
+            }
+            let Some(letters) = text.strip_prefix(['-', '+']) else {
+                break;
+            };
+            let on = text.starts_with('-');
+            *rest = behind;
+            match letters {
+                "-login" => self.login = true,
+                "-norc" | "-noprofile" => self.reads_files = false,
+                "-posix" => self.posix = true,
+                long if long.starts_with('-') => {
+                    return Err(format!("the option {text} of a shell"));
+                }
+                letters => {
+                    for letter in letters.chars() {
+                        match option_name(letter, rest).as_str() {
+                            known if self.options.set(known, on) => {}
+                            "c" => has_text = on,
+                            "l" => self.login = on,
+                            "i" => self.interactive = on,
+                            "s" => reads_input = on,
+                            "v" | "h" | "m" | "B" | "b" | "pipefail" | "E" | "T" => {}
+                            _ => return Err(format!("the option {text} of a shell")),
+                        }
+                    }
+                }
+            }
+        }
+        Ok((has_text, reads_input))
+    }
+
     /// Whether it reads commands from its standard input: it is the program that runs.
     pub fn reads_input(&self) -> bool {
         matches!(self.script, Script::Input)
@@ -121,44 +126,7 @@ pub fn run<'r>(
     replaces: bool,
     cause: &Rc<Cause>,
 ) -> Outcome {
-    let state = State {
-        variables: variables(&process),
-        functions: BTreeMap::new(),
-        positional: start.positional.clone(),
-        directory: process.directory.clone(),
-        options: start.options,
-        status: Status::Success,
-        traps: false,
-        at_exit: "".into(),
-        output: Sink::Captured(Some(String::new())),
-    };
-    let source = Source {
-        path: cause.path.as_str().into(),
-        layer: cause.layer,
-    };
-    let mut shell = Shell {
-        host,
-        state,
-        bash: start.bash,
-        posix: start.posix,
-        interactive: start.interactive,
-        zero: start.zero.clone(),
-        user: process.user,
-        chain: process.chain,
-        input: None,
-        source,
-        early_error: false,
-        redirecting: false,
-        lenient: 0,
-        escapes: Vec::new(),
-        hidden: Vec::new(),
-        early: (!replaces).then_some(None),
-        loops: 0,
-        callers: 0,
-        depth: process.depth,
-        line: cause.line,
-        text: cause.what.trim_matches('`').into(),
-    };
+    let mut shell = shell(host, &start, process, replaces, cause);
     shell.check_environment();
     shell.read_startup_files(&start);
     match &start.script {
@@ -192,6 +160,54 @@ pub fn run<'r>(
         output,
         is_number: false,
         last: Some(last),
+    }
+}
+
+/// A shell before its first command.
+fn shell<'h, 'r>(
+    host: &'h mut dyn Host<'r>,
+    start: &ShellStart,
+    process: Process,
+    replaces: bool,
+    cause: &Cause,
+) -> Shell<'h, 'r> {
+    let state = State {
+        variables: variables(&process),
+        functions: BTreeMap::new(),
+        positional: start.positional.clone(),
+        directory: process.directory.clone(),
+        options: start.options,
+        status: Status::Success,
+        traps: false,
+        at_exit: "".into(),
+        output: Sink::Captured(Some(String::new())),
+    };
+    let source = Source {
+        path: cause.path.as_str().into(),
+        layer: cause.layer,
+    };
+    Shell {
+        host,
+        state,
+        bash: start.bash,
+        posix: start.posix,
+        interactive: start.interactive,
+        zero: start.zero.clone(),
+        user: process.user,
+        chain: process.chain,
+        input: None,
+        source,
+        early_error: false,
+        redirecting: false,
+        lenient: 0,
+        escapes: Vec::new(),
+        hidden: Vec::new(),
+        early: (!replaces).then_some(None),
+        loops: 0,
+        callers: 0,
+        depth: process.depth,
+        line: cause.line,
+        text: cause.what.trim_matches('`').into(),
     }
 }
 

@@ -69,14 +69,7 @@ impl Parser<'_> {
                 '\\' => self.backslash(&mut word, until, quoted),
                 '\'' if until == Until::End => word.push(self.any(), true),
                 '\'' if quoted => return Err("a single quote within `\"${…}\"`".to_owned()),
-                '\'' => {
-                    self.cursor.skip(1);
-                    let text = self.cursor.take_while(|c| c != '\'');
-                    if !self.cursor.eat("'") {
-                        return Err("a single quote is not closed".to_owned());
-                    }
-                    word.quoted(text);
-                }
+                '\'' => self.single_quoted(&mut word)?,
                 '"' if until == Until::End => word.push(self.any(), true),
                 '"' if quoted && !self.bash => {
                     return Err("a double quote within `\"${…}\"`".to_owned());
@@ -95,16 +88,7 @@ impl Parser<'_> {
                 '$' => self.dollar(&mut word, quoted || until == Until::End)?,
                 '`' => self.backquotes(&mut word, quoted || until == Until::End)?,
                 '~' if !quoted && until != Until::End && self.is_tilde(start, until) => {
-                    self.cursor.skip(1);
-                    let prefix = self.cursor.rest().chars().next();
-                    let is_home =
-                        prefix.is_none_or(|c| c == '/' || c == ':' || c == '}' || ends_word(c));
-                    // Shells disagree about arguments such as `a=~`.
-                    let is_sure = self.bash || until != Until::Blank || word.pieces.is_empty();
-                    word.pieces.push(match is_home && is_sure {
-                        true => Piece::Tilde,
-                        false => unknown("a tilde", UnknownPiece::default()),
-                    });
+                    self.tilde(&mut word, until);
                 }
                 _ => {
                     let c = self.any();
@@ -122,6 +106,28 @@ impl Parser<'_> {
             pieces = vec![unknown("a brace expansion", parts)];
         }
         Ok(Word(pieces))
+    }
+
+    fn single_quoted(&mut self, word: &mut Builder) -> Result<(), Problem> {
+        self.cursor.skip(1);
+        let text = self.cursor.take_while(|c| c != '\'');
+        if !self.cursor.eat("'") {
+            return Err("a single quote is not closed".to_owned());
+        }
+        word.quoted(text);
+        Ok(())
+    }
+
+    fn tilde(&mut self, word: &mut Builder, until: Until) {
+        self.cursor.skip(1);
+        let prefix = self.cursor.rest().chars().next();
+        let is_home = prefix.is_none_or(|c| c == '/' || c == ':' || c == '}' || ends_word(c));
+        // Shells disagree about arguments such as `a=~`.
+        let is_sure = self.bash || until != Until::Blank || word.pieces.is_empty();
+        word.pieces.push(match is_home && is_sure {
+            true => Piece::Tilde,
+            false => unknown("a tilde", UnknownPiece::default()),
+        });
     }
 
     /// The next character, which the caller has seen.
