@@ -54,7 +54,7 @@ fn console_blocks_tell_the_truth() {
             copies.push((page, copy));
         }
     }
-    assert!(copies.len() > 10, "only {} pages were seen", copies.len());
+    assert!(copies.len() >= 8, "only {} pages were seen", copies.len());
     trycmd::TestCases::new()
         .case(directory.path().join("*.md"))
         .run();
