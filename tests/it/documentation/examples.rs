@@ -311,7 +311,7 @@ fn the_page_of_commands_has_every_option() {
         "verify",
         "explain",
         "init",
-        "rules",
+        "rules list",
         "cache",
         "knowledge",
         "sweep plan",
