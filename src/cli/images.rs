@@ -81,7 +81,7 @@ pub struct ReadingArguments {
 /// Where facts are, other than in the cache.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FactsPlace {
-    /// Facts that `imgcheck attest` stored beside the image in its registry
+    /// Facts that `imgcheck attest` stored next to the image in its registry
     Registry,
 }
 

@@ -79,7 +79,7 @@ enum Command {
     /// Answer admission requests of a Kubernetes cluster and requests of other programs: may this image run here?
     #[command(after_help = examples::SERVE)]
     Serve(serve::ServeArguments),
-    /// Sign an image's facts and verdict, and store them beside the image in its registry
+    /// Sign an image's facts and verdict, and store them next to the image in its registry
     #[command(after_help = examples::ATTEST)]
     Attest(attest::AttestArguments),
     /// Judge an image by its signed facts, without reading its layers
