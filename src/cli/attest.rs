@@ -15,28 +15,27 @@ use super::policy::{ImagePolicyArguments, NOT_JUDGED};
 /// Arguments of `imgcheck attest`.
 #[derive(Debug, Args)]
 pub struct AttestArguments {
-    /// Image in a registry, all of whose platforms are attested unless --platform names one. With --output or --dry-run also an OCI
-    /// layout
+    /// Image in a registry, with all its platforms unless --platform selects one. With --output or --dry-run, also an OCI layout
     #[arg(value_name = "IMAGE", required = true)]
     image: String,
-    /// Private key that signs (ECDSA P-256, PKCS #8, PEM): FILE, or env://NAME for a variable. With --sign-with, the public key
+    /// Private key to sign with (ECDSA P-256, PKCS #8, PEM): FILE, or env://NAME for a variable. With --sign-with, the public key
     #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_KEY")]
     key: String,
-    /// Command of the shell that signs, for a key in hardware or in a service: it reads the bytes to sign from standard input, and
-    /// writes the signature (ECDSA with SHA-256, DER or base64) to standard output
+    /// Shell command that signs, for a key in hardware or in a key service: it reads data from standard input and writes the signature
+    /// (ECDSA with SHA-256, DER or base64) to standard output
     #[arg(long, value_name = "COMMAND", env = "IMGCHECK_SIGN_WITH")]
     sign_with: Option<String>,
-    /// Write the signed statements to a file, as Sigstore bundles, a line each; and nothing to a registry
+    /// Write the signed statements to a file, as Sigstore bundles, one per line, and nothing to a registry
     #[arg(long, value_name = "FILE", env = "IMGCHECK_ATTEST_OUTPUT")]
     output: Option<PathBuf>,
-    /// Read, judge and sign, and write nothing
+    /// Read, judge and sign, but write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Also attest the GPU stack as a bill of materials (CycloneDX)
+    /// Also attest a bill of materials of the GPU stack (CycloneDX)
     #[arg(long)]
     sbom: bool,
-    /// Report success only when the tags that other programs write, too, have stayed unchanged for this many seconds: as long as another
-    /// program may take from reading such a tag to writing it
+    /// Seconds that shared tags must stay unchanged before imgcheck reports success: the time that another program may take to update
+    /// such a tag
     #[arg(long, value_name = "SECONDS", env = "IMGCHECK_SETTLE_TIME", default_value = "2", value_parser = seconds)]
     settle_time: Duration,
     /// Fail if other programs still change these tags after this many seconds

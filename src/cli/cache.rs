@@ -26,10 +26,10 @@ pub struct CacheArguments {
 /// Where layer facts are kept.
 #[derive(Debug, Clone, Args)]
 struct PlaceArguments {
-    /// Directory of the cache [default: imgcheck in $XDG_CACHE_HOME or ~/.cache]
+    /// Cache directory [default: imgcheck in $XDG_CACHE_HOME or ~/.cache]
     #[arg(long, value_name = "DIR", env = "IMGCHECK_CACHE_DIR")]
     cache_dir: Option<PathBuf>,
-    /// Largest size of this directory; the least recently used entries are removed
+    /// Maximum size of the cache directory; imgcheck removes the least recently used entries
     #[arg(
         long,
         value_name = "SIZE",
@@ -47,7 +47,7 @@ struct PlaceArguments {
         hide_env_values = true
     )]
     shared: Option<String>,
-    /// Sign the entries of the shared cache with this key, and believe no others: FILE, or env://NAME for a variable
+    /// Sign entries of the shared cache with this key, and trust no others: FILE, or env://NAME for a variable
     #[arg(
         long,
         value_name = "FILE|env://NAME",
@@ -92,21 +92,21 @@ pub struct CommandArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show where the cache of this machine is, and what is in it
+    /// Show where this machine's cache is and what it contains
     Info {
         #[command(flatten)]
         places: PlaceArguments,
         #[command(flatten)]
         output: OutputArguments<TextOrJson>,
     },
-    /// Empty the cache of this machine; the shared store stays as it is
+    /// Empty this machine's cache; the shared store does not change
     Clean {
         #[command(flatten)]
         places: PlaceArguments,
-        /// Only facts that were written by other versions of imgcheck
+        /// Remove only facts that other versions of imgcheck wrote
         #[arg(long)]
         stale: bool,
-        /// Only entries that were not used for this many days
+        /// Remove only entries that were not used for this many days
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },

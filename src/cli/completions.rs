@@ -13,7 +13,7 @@ use imgcheck::Error;
 /// Arguments of `imgcheck completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArguments {
-    /// Shell
+    /// Shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -21,7 +21,7 @@ pub struct CompletionsArguments {
 /// Arguments of `imgcheck man`.
 #[derive(Debug, Args)]
 pub struct ManArguments {
-    /// Directory of the pages, such as /usr/local/share/man/man1; it must exist
+    /// Existing directory for the pages, such as /usr/local/share/man/man1
     directory: PathBuf,
 }
 

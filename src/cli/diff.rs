@@ -14,10 +14,10 @@ use super::policy::{ImagePolicyArguments, NOT_JUDGED};
 /// Arguments of `imgcheck diff`.
 #[derive(Debug, Args)]
 pub struct DiffArguments {
-    /// Image before, as for `imgcheck check`
+    /// Old image, as for `imgcheck check`
     #[arg(value_name = "A")]
     from: String,
-    /// Image after
+    /// New image
     #[arg(value_name = "B")]
     to: String,
     #[command(flatten)]

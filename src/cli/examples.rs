@@ -12,13 +12,13 @@ Exit codes:
 pub const FACTS: &str = "\
 Examples:
   imgcheck facts image.tar
-  imgcheck facts -o facts=image.facts image.tar           save everything that was read; check it with imgcheck image.facts
+  imgcheck facts -o facts=image.facts image.tar           save everything, to check it later
   imgcheck facts -f json pytorch-cuda:v2.9 | jq '.images[].stack[] | {name, version, path}'";
 
 /// Of `imgcheck claims`.
 pub const CLAIMS: &str = "\
 Examples:
-  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8          was it ever published, and what was?
+  imgcheck claims pytorch/pytorch:2.8.0-cuda11.8          was it ever published? which tags were?
   imgcheck claims $(grep -ho '^FROM [^ ]*' */Dockerfile | cut -d' ' -f2)";
 
 /// Of `imgcheck diff`.
@@ -37,7 +37,7 @@ Examples:
   imgcheck serve --insecure-http --listen 127.0.0.1:8080 --state state --tokens tokens
   curl -H 'Authorization: Bearer …' -d '{\"reference\": \"pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime\"}' http://127.0.0.1:8080/v1/check
 
-How it answers is in the section `gate` of the configuration file. SIGHUP reads the configuration again.";
+The section `gate` of the configuration file says how the server answers. SIGHUP reloads the configuration.";
 
 /// Of `imgcheck sweep`.
 pub const SWEEP: &str = "\
@@ -54,7 +54,7 @@ Examples:
   imgcheck sweep plan cluster: --store s3://bucket/facts -o plan
   kubectl get pods -A -o json | imgcheck sweep plan pods:- -o plan
 
-The exit code is 3 if a list could not be read to its end: repeat it with --resume plan.";
+The exit code is 3 if a list is incomplete: run it again with --resume plan.";
 
 /// Of `imgcheck sweep run`.
 pub const SWEEP_RUN: &str = "\
@@ -63,7 +63,7 @@ Examples:
   imgcheck sweep run plan --store s3://bucket/facts --store-key key --shard 2/8
   imgcheck sweep manifests --engine kubernetes --shards 8 --store s3://bucket/facts
 
-Shards may overlap, die and be repeated. The exit code is 3 if an image could not be read; the others were.";
+Shards may overlap, die and be repeated. The exit code is 3 if an image could not be read; the run reads the others anyway.";
 
 /// Of `imgcheck sweep judge`.
 pub const SWEEP_JUDGE: &str = "\
@@ -72,7 +72,7 @@ Examples:
   imgcheck sweep judge plan --store s3://bucket/facts --nodes nodes.json
   imgcheck sweep judge plan --store s3://bucket/facts --driver 535.183.06 --against driver=580.65.06
 
-The exit code is 3 if an image could not be listed, read or judged, else 1 if one fails, else 0.";
+The exit code is 3 if an image could not be listed, read or judged, otherwise 1 if one fails, otherwise 0.";
 
 /// Of `imgcheck sweep manifests`.
 pub const SWEEP_MANIFESTS: &str = "\
@@ -88,11 +88,11 @@ Examples:
   imgcheck attest registry.example/team/train:v1 --sign-with 'openssl dgst -sha256 -sign key.pem' --key key.pub
   imgcheck attest oci:build/image --as registry.example/team/train:v1 --key key.pem --output bundles.jsonl
 
-Make a pair of keys:
+Make a key pair:
   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
   openssl pkey -in key.pem -pubout -out key.pub
 
-The exit code is that of `imgcheck check`; the verdict is attested whatever it is.";
+The exit code is that of `imgcheck check`. imgcheck attests a failing verdict, too.";
 
 /// Of `imgcheck verify`.
 pub const VERIFY: &str = "\
@@ -102,16 +102,16 @@ Examples:
   imgcheck verify registry.example/team/train:v1 --key key.pub --sample 2
 
 Exit codes:
-  0  the signatures hold, and so does the judgement by the rules of today
-  1  one of them does not
+  0  a signature is valid, and the image passes today's rules
+  1  a signature is invalid, or the image fails
   2  the command line, the configuration or a rule file is wrong
-  3  nobody attested the image, what is attested could not be read, or not everything could be judged";
+  3  the image has no attestation, the attestation could not be read, or not everything could be judged";
 
 /// Of `imgcheck tree`.
 pub const TREE: &str = "\
 Examples:
-  imgcheck tree image.tar                                 everything that the image's process loads
-  imgcheck tree image.tar libcudnn                        why this cuDNN, and which others exist
+  imgcheck tree image.tar                                 everything the image's process loads
+  imgcheck tree image.tar libcudnn                        why this cuDNN, and which other copies exist
   imgcheck tree -f dot image.tar | dot -Tsvg > loader.svg";
 
 /// Of `imgcheck explain`.
@@ -196,6 +196,6 @@ Examples:
 pub const PREFLIGHT_EXIT_CODES: &str = "\
 Exit codes:
   0  nothing at or above --fail-on
-  1  a finding at or above --fail-on, such as a GPU container that runs on none of the nodes that it can land on
+  1  a finding at or above --fail-on, such as a GPU container that runs on no node it can land on
   2  the command line, the configuration or a file is wrong
-  3  an image could not be read or judged; what was not looked at is never a pass";
+  3  an image could not be read or judged, which is never a pass";

@@ -12,7 +12,7 @@ use super::policy::{ConfigArguments, RuleArguments};
 /// Arguments of `imgcheck explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// ID of a rule, or the code of a gap or error, as in a report: claim-torch-version, launch-not-understood, unauthorized
+    /// ID of a rule, or code of a gap or error, as in a report: claim-torch-version, launch-not-understood, unauthorized
     #[arg(value_name = "RULE")]
     name: String,
     #[command(flatten)]

@@ -27,7 +27,7 @@ pub enum FactsFormat {
     Json,
     /// CycloneDX 1.6: the GPU stack as a bill of materials
     Cyclonedx,
-    /// All that imgcheck reads of one image, compressed (zstd): a file that every command takes as an image
+    /// Everything that imgcheck reads from one image, compressed (zstd); every command accepts the file as an image
     Facts,
 }
 

@@ -35,12 +35,12 @@ formats! {
     Text "For people",
     Json "For programs: everything",
     Sarif "SARIF 2.1.0, for GitHub code scanning and editors",
-    Junit "JUnit XML, for the test reports of CI systems",
-    Github "Annotations of GitHub Actions, and the step's summary",
-    Gitlab "Code quality report of GitLab",
+    Junit "JUnit XML, for test reports in CI systems",
+    Github "GitHub Actions annotations and job summary",
+    Gitlab "GitLab code quality report",
     Markdown "A comment on a pull request",
     Cyclonedx "CycloneDX 1.6: the GPU stack as a bill of materials",
-    Html "A page for people, with the loader's graph as a picture"
+    Html "A page for a browser, with a graph of the loader"
 }
 
 formats! {
@@ -49,11 +49,11 @@ formats! {
     Text "For people",
     Json "For programs: everything",
     Sarif "SARIF 2.1.0, for GitHub code scanning and editors",
-    Junit "JUnit XML, for the test reports of CI systems",
-    Github "Annotations of GitHub Actions, and the step's summary",
-    Gitlab "Code quality report of GitLab",
+    Junit "JUnit XML, for test reports in CI systems",
+    Github "GitHub Actions annotations and job summary",
+    Gitlab "GitLab code quality report",
     Markdown "A comment on a pull request",
-    Html "A page for people, with the loader's graph as a picture"
+    Html "A page for a browser, with a graph of the loader"
 }
 
 formats! {

@@ -15,17 +15,17 @@ use super::{cache, names, output, progress, registry};
 /// The images to read, and how.
 #[derive(Debug, Args)]
 pub struct ImageArguments {
-    /// Images. A reference is looked up in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or
-    /// tar), a root directory, or a file of `imgcheck facts -f facts`; `-` reads an archive from standard input. Also:
-    /// docker-daemon:REF, podman:REF, containerd:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG],
-    /// oci-archive:PATH[:TAG], dir:PATH. docker-daemon:, podman: or containerd: alone means all images there
+    /// Images. imgcheck looks up a reference in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or
+    /// tar), a root directory, or a file from `imgcheck facts -f facts`; `-` reads an archive from standard input. Also:
+    /// docker-daemon:REF, podman:REF, containerd:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG], oci-archive:PATH[:TAG],
+    /// dir:PATH. docker-daemon:, podman: or containerd: alone means all images there
     #[arg(
         value_name = "IMAGE",
         required_unless_present = "all_images",
         default_value_if("all_images", "true", Some(ALL_IMAGES))
     )]
     images: Vec<String>,
-    /// All images of Docker: the same as docker-daemon:
+    /// Read all images in Docker, like docker-daemon:
     #[arg(long, conflicts_with = "images")]
     all_images: bool,
     #[command(flatten)]
@@ -39,10 +39,10 @@ const ALL_IMAGES: &str = "docker-daemon:";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub struct ReadingArguments {
-    /// Compare the image with this reference instead of the one that it records
+    /// Compare the image with this reference instead of the one it records
     #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
     reference: Option<String>,
-    /// Platform of a multi-platform image, such as linux/arm64 [default: linux and the architecture of this machine, or the only
+    /// Platform to read from a multi-platform image, such as linux/arm64 [default: Linux on this machine's architecture, or the only
     /// platform]
     #[arg(
         long,
@@ -54,16 +54,16 @@ pub struct ReadingArguments {
     /// Check every platform of a multi-platform image
     #[arg(long, env = "IMGCHECK_ALL_PLATFORMS", value_parser = BoolishValueParser::new())]
     all_platforms: bool,
-    /// Search whole sections of libraries: slower, finds more evidence for notes
+    /// Search entire sections of libraries: slower, but finds more evidence for notes
     #[arg(long, env = "IMGCHECK_DEEP", value_parser = BoolishValueParser::new())]
     deep: bool,
-    /// Read layers with a table of contents (zstd:chunked, eStargz) as streams, as container engines do; --strict implies it
+    /// Read layers with a table of contents (zstd:chunked, eStargz) as streams, as container engines do; implied by --strict
     #[arg(long, env = "IMGCHECK_NO_LAZY", value_parser = BoolishValueParser::new())]
     no_lazy: bool,
-    /// Take the facts that lie beside an image in its registry, signed, instead of reading its layers
+    /// Use signed facts from this place instead of reading the layers
     #[arg(long, value_enum, value_name = "PLACE", env = "IMGCHECK_FACTS_FROM")]
     facts_from: Option<FactsPlace>,
-    /// Whose facts to take, as a public key: FILE, or env://NAME for a variable; repeatable, in addition to `facts-keys` of the
+    /// Trust facts signed with this public key: FILE, or env://NAME for a variable; repeatable, adds to `facts-keys` of the
     /// configuration
     #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_FACTS_KEY", value_parser = PublicKey::read, requires = "facts_from")]
     facts_key: Vec<PublicKey>,
@@ -81,7 +81,7 @@ pub struct ReadingArguments {
 /// Where facts are, other than in the cache.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FactsPlace {
-    /// Beside the image in its registry
+    /// Facts that `imgcheck attest` stored next to the image in its registry
     Registry,
 }
 

@@ -18,7 +18,7 @@ pub struct KnowledgeArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show when the tables were compared with what is published, and the newest releases that they know
+    /// Show when the tables were last compared with published releases, and the newest releases they contain
     Status {
         #[command(flatten)]
         output: OutputArguments<TextOrJson>,

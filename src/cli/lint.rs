@@ -18,22 +18,23 @@ use super::view::ViewArguments;
 /// Arguments of `imgcheck lint`.
 #[derive(Debug, Args)]
 pub struct LintArguments {
-    /// Dockerfile, requirements.txt, environment.yml, pyproject.toml, a lock file or another of the kinds below; a directory, for the files of
-    /// these kinds below it; or - for standard input
+    /// Dockerfile, requirements.txt, environment.yml, pyproject.toml, a lock file or another of the kinds below; a directory to search
+    /// for such files; or - for standard input
     ///
-    /// The kind of a file follows from its name, or else from its content. Requirements, projects and scripts that a Dockerfile copies from its
-    /// build context and uses are read with it.
+    /// imgcheck recognizes a file by its name, then by its content. With a Dockerfile, it also reads requirements, projects and scripts
+    /// that the Dockerfile copies from its build context and uses.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Kind of the files, if neither name nor content shows it
+    /// Kind of the files, instead of the one that name or content shows
     #[arg(long, value_enum, env = "IMGCHECK_KIND")]
     kind: Option<KindArgument>,
     /// Build context of the Dockerfiles
     ///
-    /// Without it, imgcheck looks for the files that a Dockerfile copies in its own directory, and in up to three above it within the working directory.
+    /// By default, imgcheck looks for files that a Dockerfile copies in the directory of the Dockerfile and in up to three parent
+    /// directories within the working directory.
     #[arg(long, value_name = "DIR", env = "IMGCHECK_CONTEXT")]
     context: Option<PathBuf>,
-    /// Check also the Dockerfiles, Compose files and bake files below the working directory that use one of the files
+    /// Also check the Dockerfiles, Compose files and bake files below the working directory that use one of the files
     #[arg(long, env = "IMGCHECK_PARTNERS")]
     partners: bool,
     #[command(flatten)]

@@ -40,7 +40,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use imgcheck::Error;
 use interrupt::Stop;
 
-/// Checks, without running it, that a GPU container image contains the PyTorch, CUDA, cuDNN and Python that it promises.
+/// Check that a GPU container image contains the PyTorch, CUDA, cuDNN and Python that it promises, without running it.
 #[derive(Debug, Parser)]
 #[command(
     name = "imgcheck",
@@ -58,58 +58,58 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check images against what their tags, labels and environment promise (the default command)
+    /// Check images against what their tags, labels and environment promise (default command)
     #[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
     Check(check::CheckArguments),
-    /// Show what is in an image: every component of the GPU stack, with the evidence for its version
+    /// List the components of an image's GPU stack, with the evidence for each version
     #[command(after_help = examples::FACTS)]
     Facts(facts::FactsArguments),
     /// Show what image references promise, and whether such images were ever published; reads no image
     #[command(after_help = examples::CLAIMS)]
     Claims(claims::ClaimsArguments),
-    /// Show what changed from one image to another: stack, GPU code, minimum driver, loader model, findings
+    /// Show what changed between two images: stack, GPU code, minimum driver, loader model, findings
     #[command(after_help = examples::DIFF)]
     Diff(diff::DiffArguments),
     /// Check the files that images are built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
     #[command(after_help = examples::LINT, after_long_help = format!("{}\n\n{}", examples::LINT, examples::LINT_EXIT_CODES))]
     Lint(lint::LintArguments),
-    /// Check what manifests deploy: does each image run on the nodes that it can land on, as its container starts it?
+    /// Check what manifests deploy: does each image run on the nodes it can land on, as its container starts it?
     #[command(after_help = examples::PREFLIGHT, after_long_help = format!("{}\n\n{}", examples::PREFLIGHT, examples::PREFLIGHT_EXIT_CODES))]
     Preflight(preflight::PreflightArguments),
-    /// Answer the admission requests of a Kubernetes cluster, and other programs: may this image run here?
+    /// Answer admission requests of a Kubernetes cluster and requests of other programs: may this image run here?
     #[command(after_help = examples::SERVE)]
     Serve(serve::ServeArguments),
-    /// Write what was read of an image and the verdict on it beside it in its registry, signed
+    /// Sign an image's facts and verdict, and store them next to the image in its registry
     #[command(after_help = examples::ATTEST)]
     Attest(attest::AttestArguments),
-    /// Judge an image from what is attested of it, without reading its layers
+    /// Judge an image by its signed facts, without reading its layers
     #[command(after_help = examples::VERIFY)]
     Verify(verify::VerifyArguments),
-    /// Check whole registries and clusters, on as many machines as there are
+    /// Check whole registries and clusters, on one machine or many
     #[command(after_help = examples::SWEEP)]
     Sweep(sweep::SweepArguments),
-    /// Show which libraries the processes of an image load, who needs them, where they are found, and why
+    /// Show which libraries an image's processes load, which files need them, where the loader finds them, and why
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
-    /// Explain a rule, or the code of a gap or error: an example, why it matters, what to do
+    /// Explain a rule or the code of a gap or error, with an example and what to do
     #[command(after_help = examples::EXPLAIN)]
     Explain(explain::ExplainArguments),
-    /// Write a commented .imgcheck.yaml, and a CI job for GitHub or GitLab; existing files are kept
+    /// Write a commented .imgcheck.yaml and a CI job for GitHub or GitLab; keeps existing files
     #[command(after_help = examples::INIT)]
     Init(init::InitArguments),
-    /// List, show and test the rules
+    /// List, show and test rules
     #[command(after_help = examples::RULES)]
     Rules(rules::RulesArguments),
     /// Show or empty the cache of layer facts
     #[command(after_help = examples::CACHE)]
     Cache(cache::CommandArguments),
-    /// Show how old the knowledge of releases is
+    /// Show how current the knowledge tables are
     #[command(after_help = examples::KNOWLEDGE)]
     Knowledge(knowledge::KnowledgeArguments),
     /// Print completions for a shell
     #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::CompletionsArguments),
-    /// Write the manual pages to a directory
+    /// Write manual pages to a directory
     Man(completions::ManArguments),
 }
 

@@ -16,8 +16,8 @@ const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct ConfigArguments {
-    /// Configuration file [default: .imgcheck.yaml here or in a parent directory, up to the root of the repository, or
-    /// imgcheck/config.yaml in $XDG_CONFIG_HOME or ~/.config]
+    /// Configuration file [default: .imgcheck.yaml here or in a parent directory, up to the repository root, or imgcheck/config.yaml in
+    /// $XDG_CONFIG_HOME or ~/.config]
     #[arg(long, value_name = "FILE", env = CONFIG)]
     config: Option<PathBuf>,
     /// Do not read a configuration file
@@ -55,7 +55,7 @@ impl ConfigArguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct RuleArguments {
-    /// Add a rule file, or all rule files of a directory; repeatable, or several separated by ':'
+    /// Add a rule file or a directory of rule files; repeatable, or several separated by ':'
     #[arg(
         long,
         value_name = "PATH",
@@ -110,7 +110,7 @@ pub struct PolicyArguments {
     rules: RuleArguments,
     #[command(flatten)]
     fail_on: FailOnArgument,
-    /// Fail only on findings that are not in this file: a JSON report, or a file of --write-baseline
+    /// Fail only on findings that are not in this file: a JSON report or the output of --write-baseline
     #[arg(long, value_name = "FILE", env = "IMGCHECK_BASELINE")]
     baseline: Option<PathBuf>,
     /// Write all findings to this file for --baseline, and exit with 0
@@ -181,14 +181,14 @@ pub struct ImagePolicyArguments {
         value_delimiter = ';'
     )]
     expect: Vec<String>,
-    /// GPU that the image must run on, as nvidia-smi prints it or by architecture: h100, "rtx 4090", sm_90, 9.0; repeatable, or
-    /// several separated by commas
+    /// GPU that the image must run on, by nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0; repeatable, or several
+    /// separated by commas
     #[arg(long, value_name = "GPU", env = "IMGCHECK_GPU", value_delimiter = ',')]
     gpu: Vec<String>,
-    /// Driver that the image must run on, as nvidia-smi prints it: 535.183.06
+    /// Driver that the image must run on, with the full version from nvidia-smi: 535.183.06
     #[arg(long, value_name = "VERSION", env = "IMGCHECK_DRIVER")]
     driver: Option<String>,
-    /// Exit with 3 if something of an image could not be judged
+    /// Exit with 3 if any part of an image could not be judged
     #[arg(long, env = "IMGCHECK_STRICT", value_parser = BoolishValueParser::new())]
     strict: bool,
     #[command(flatten)]

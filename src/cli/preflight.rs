@@ -21,15 +21,15 @@ pub struct PreflightArguments {
     /// Kubernetes manifests (YAML or JSON, any number of documents), Docker Compose files, and shell or batch scripts; a directory,
     /// for the *.yaml, *.yml and *.json files directly in it; or - for standard input
     ///
-    /// Every container is judged: also init, sidecar and ephemeral containers. Charts and overlays are rendered first:
-    /// `helm template …` or `kubectl kustomize …`, by a pipe.
+    /// imgcheck judges every container, including init, sidecar and ephemeral containers. Render charts and overlays first, and pipe in
+    /// the output of `helm template …` or `kubectl kustomize …`.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Where images are: a YAML file with lines `reference: SOURCE`, each SOURCE as `imgcheck check` takes it, such as
-    /// oci:build/image. Other images are looked up by their references
+    /// Where to find images: a YAML file with lines `reference: SOURCE`, where SOURCE is anything that `imgcheck check` accepts, such
+    /// as oci:build/image. imgcheck looks up other images by reference
     #[arg(long, value_name = "FILE", env = "IMGCHECK_IMAGES")]
     images: Option<PathBuf>,
-    /// Nodes of the cluster: the output of `kubectl get nodes,resourceslices -o json`; repeatable
+    /// Nodes of the cluster: output of `kubectl get nodes,resourceslices -o json`; repeatable
     #[arg(
         long,
         value_name = "FILE",
@@ -37,7 +37,7 @@ pub struct PreflightArguments {
         value_delimiter = ':'
     )]
     nodes: Vec<PathBuf>,
-    /// Cluster of the configuration whose node classes count [default: the only one]
+    /// Cluster in the configuration whose node classes to use [default: the only one]
     #[arg(
         long,
         value_name = "NAME",
@@ -45,7 +45,7 @@ pub struct PreflightArguments {
         conflicts_with = "nodes"
     )]
     cluster: Option<String>,
-    /// Ask the API server that this kubeconfig names for nodes, ResourceSlices, runtime classes, queues and runtimes
+    /// Ask the API server in this kubeconfig for nodes, ResourceSlices, runtime classes, queues and runtimes
     #[arg(
         long,
         value_name = "FILE",
@@ -53,7 +53,7 @@ pub struct PreflightArguments {
         conflicts_with_all = ["nodes", "cluster"]
     )]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: its current one]. Without --kubeconfig, the files are those of kubectl: KUBECONFIG, or
+    /// Context of the kubeconfig [default: the current one]. Without --kubeconfig, imgcheck reads the files of kubectl: KUBECONFIG, or
     /// ~/.kube/config
     #[arg(
         long,

@@ -15,10 +15,10 @@ pub struct RegistryArguments {
     /// Accept any TLS certificate of a registry, and use plain HTTP if the registry has no TLS
     #[arg(long, env = "IMGCHECK_INSECURE", value_parser = BoolishValueParser::new())]
     insecure: bool,
-    /// Send credentials to a token server with a loopback, link-local or private address, even if the registry has a different one
+    /// Send credentials to a token server with a loopback, link-local or private address, even if the registry has another address
     #[arg(long, env = "IMGCHECK_LOCAL_TOKEN_SERVER", value_parser = BoolishValueParser::new())]
     local_token_server: bool,
-    /// Trust the certificate authorities in this file (PEM), in addition to those of the system; repeatable
+    /// Also trust the certificate authorities in this file (PEM); repeatable
     #[arg(
         long = "ca-cert",
         value_name = "FILE",
@@ -35,13 +35,13 @@ pub struct RegistryArguments {
         value_parser = mirror
     )]
     mirrors: Vec<String>,
-    /// Do not connect to registries: only references with a digest whose image is in the cache can be checked
+    /// Do not connect to registries; check only references by digest whose image is in the cache
     #[arg(long, env = "IMGCHECK_OFFLINE", value_parser = BoolishValueParser::new())]
     offline: bool,
-    /// How often to retry a request after a temporary failure
+    /// Number of retries after a temporary failure
     #[arg(long, value_name = "TIMES", env = "IMGCHECK_RETRIES", default_value_t = RegistryOptions::default().policy.retries)]
     retries: usize,
-    /// Give up a connection after this many seconds without a response, or below 1 KB per second
+    /// Give up on a connection after this many seconds without a response, or below 1 KB per second
     #[arg(long, value_name = "SECONDS", env = "IMGCHECK_STALL_TIMEOUT", default_value_t = RegistryOptions::default().policy.stall.as_secs())]
     stall_timeout: u64,
 }

@@ -19,7 +19,7 @@ const NEW: &str = include_str!("init/rule.yaml");
 pub struct RulesArguments {
     #[command(subcommand)]
     command: Command,
-    /// Add a rule file, or all rule files of a directory; repeatable, or several separated by ':'
+    /// Add a rule file or a directory of rule files; repeatable, or several separated by ':'
     #[arg(
         long,
         value_name = "PATH",
@@ -33,19 +33,19 @@ pub struct RulesArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List all rules with their severity and title, those of --rules and of the configuration at the end
+    /// List all rules with severity and title; rules of --rules and the configuration come last
     List {
         #[command(flatten)]
         config: ConfigArguments,
     },
-    /// Show a rule: what goes wrong, how it looks, how to confirm it, what to do
+    /// Show a rule: what goes wrong, what it looks like, how to confirm it, what to do
     Show {
         /// ID of the rule, such as claim-torch-version
         id: String,
         #[command(flatten)]
         config: ConfigArguments,
     },
-    /// Run the tests of all rules, or of some rule files
+    /// Run the tests of all rules, or of the given rule files
     Test {
         /// Rule files, or directories of rule files
         #[arg(value_name = "PATH")]
@@ -53,15 +53,15 @@ enum Command {
         #[command(flatten)]
         config: ConfigArguments,
     },
-    /// Write the file of a new rule, with tests that pass, to start from; an existing file is kept
+    /// Write a rule file with passing tests to start from; keeps an existing file
     New {
-        /// ID of the rule: lower-case words with dashes
+        /// ID of the rule: lowercase words with dashes
         id: String,
-        /// Directory of the file
+        /// Directory for the file
         #[arg(long, value_name = "DIR", default_value = ".")]
         directory: PathBuf,
     },
-    /// Print a JSON Schema: of rule files, or of one of the documents below
+    /// Print the JSON Schema of rule files, or of one of the documents below
     Schema {
         /// Reports of `imgcheck check --format json`
         #[arg(long, group = "document")]
@@ -81,14 +81,14 @@ enum Command {
         /// What `imgcheck verify --format json` prints
         #[arg(long, group = "document")]
         verify: bool,
-        /// Lines of the results of a sweep (`jsonl`)
+        /// Lines of a sweep's results (`jsonl`)
         #[arg(long, group = "document")]
         fleet: bool,
     },
     /// Write the pages of the book
     #[command(hide = true)]
     Docs {
-        /// Directory of the pages
+        /// Directory for the pages
         directory: PathBuf,
     },
 }

@@ -33,7 +33,7 @@ pub struct ServeArguments {
         default_value = "0.0.0.0:8443"
     )]
     listen: SocketAddr,
-    /// Certificate of the server, with those that lead to its authority (PEM); read again when it changes
+    /// Server certificate with its chain (PEM); reloaded when the file changes
     #[arg(
         long,
         value_name = "FILE",
@@ -41,7 +41,7 @@ pub struct ServeArguments {
         requires = "tls_key"
     )]
     tls_cert: Option<PathBuf>,
-    /// Private key of the certificate (PEM)
+    /// Private key of the server certificate (PEM)
     #[arg(
         long,
         value_name = "FILE",
@@ -49,10 +49,10 @@ pub struct ServeArguments {
         requires = "tls_cert"
     )]
     tls_key: Option<PathBuf>,
-    /// Serve plain HTTP: behind a proxy that ends TLS, or for a test. API servers call webhooks by HTTPS only
+    /// Serve plain HTTP, for tests or behind a proxy that terminates TLS; API servers call webhooks only over HTTPS
     #[arg(long, env = "IMGCHECK_INSECURE_HTTP", value_parser = BoolishValueParser::new(), conflicts_with = "tls_cert")]
     insecure_http: bool,
-    /// Authorities whose clients may use everything (PEM); others need a token for all but admission and probes
+    /// Accept client certificates of these authorities (PEM) in place of a token
     #[arg(
         long,
         value_name = "FILE",
@@ -60,10 +60,10 @@ pub struct ServeArguments {
         requires = "tls_cert"
     )]
     client_ca: Option<PathBuf>,
-    /// Bearer tokens, one in a line, for all but admission and probes; read again when the file changes
+    /// Bearer tokens, one per line, for everything except admission and probes; reloaded when the file changes
     #[arg(long, value_name = "FILE", env = "IMGCHECK_TOKENS")]
     tokens: Option<PathBuf>,
-    /// Directory of the queue, which survives a restart; one for each replica
+    /// Directory for the queue, which survives restarts; each replica needs its own
     #[arg(
         long,
         value_name = "DIR",
@@ -71,7 +71,7 @@ pub struct ServeArguments {
         default_value = "/var/lib/imgcheck"
     )]
     state: PathBuf,
-    /// Images to read at once
+    /// Number of images to read at the same time
     #[arg(
         long,
         value_name = "NUMBER",
@@ -79,10 +79,10 @@ pub struct ServeArguments {
         default_value_t = 2
     )]
     workers: usize,
-    /// Memory for facts and verdicts
+    /// Memory for cached facts and verdicts
     #[arg(long, value_name = "SIZE", env = "IMGCHECK_MEMORY", default_value = "256MB", value_parser = cache::size)]
     memory: u64,
-    /// Seconds for which requests are accepted after SIGTERM, while others learn to send no more
+    /// Drain period after SIGTERM, in seconds: the server still answers, while /readyz fails
     #[arg(
         long,
         value_name = "SECONDS",
@@ -90,7 +90,7 @@ pub struct ServeArguments {
         default_value_t = 5
     )]
     drain: u64,
-    /// What is logged, as JSON on standard error
+    /// Lowest level to log, as JSON on standard error
     #[arg(
         long,
         value_enum,
@@ -99,20 +99,20 @@ pub struct ServeArguments {
         default_value = "info"
     )]
     log: Level,
-    /// Make a certificate that the replicas share in the Secret imgcheck-tls, and write its authority into the webhook
+    /// Create a certificate, share it between replicas in the Secret imgcheck-tls, and write its authority into the webhook
     /// configurations named imgcheck
     #[arg(long, env = "IMGCHECK_SELF_SIGNED", value_parser = BoolishValueParser::new(), conflicts_with_all = ["tls_cert", "insecure_http"])]
     self_signed: bool,
-    /// Watch the cluster that this kubeconfig names [default: the cluster in which the server runs, if it runs in one]
+    /// Watch the cluster in this kubeconfig [default: the cluster that the server runs in, if any]
     #[arg(long, value_name = "FILE", env = "IMGCHECK_KUBECONFIG")]
     kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: its current one]
+    /// Context of the kubeconfig [default: the current one]
     #[arg(long, value_name = "NAME", env = "IMGCHECK_CONTEXT")]
     context: Option<String>,
-    /// Print the webhook configuration for a cluster, and exit
+    /// Print the webhook configuration for a cluster and exit
     #[arg(long)]
     print_webhook: bool,
-    /// Print the description of the interface (OpenAPI 3.1), and exit
+    /// Print the API description (OpenAPI 3.1) and exit
     #[arg(long)]
     print_openapi: bool,
     #[command(flatten)]

@@ -16,7 +16,7 @@ pub struct TreeArguments {
     /// Image, as for `imgcheck check`
     #[arg(value_name = "IMAGE")]
     image: String,
-    /// Show only this library, with everything about it: a SONAME, a file name, a path, or the start of a name such as libcudnn
+    /// Show only this library, in detail: a SONAME, a file name, a path, or the start of a name such as libcudnn
     #[arg(value_name = "LIBRARY")]
     library: Option<String>,
     #[command(flatten)]

@@ -8,13 +8,14 @@ use imgcheck::{Severity, TextLevel, TextOptions};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ViewArguments {
-    /// Show only problems: nothing of what passes, no table, no notes
+    /// Show only problems: no passing images, no table, no notes
     #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
     quiet: bool,
-    /// Show also why: claims, all evidence, ignored findings, rules that lack a fact; overrides --quiet
+    /// Also show why: claims, all evidence, ignored findings, rules that lack a fact; overrides --quiet
     #[arg(short, long, env = "IMGCHECK_VERBOSE", value_parser = BoolishValueParser::new())]
     verbose: bool,
-    /// Lowest severity that the text shows; verdict, exit code and the other formats stay the same [default: note, with --quiet warning]
+    /// Lowest severity to show as text; does not change the verdict, the exit code or other formats [default: note; with --quiet,
+    /// warning]
     #[arg(long, value_enum, value_name = "SEVERITY", env = "IMGCHECK_SEVERITY")]
     severity: Option<Shown>,
 }

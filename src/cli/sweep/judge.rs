@@ -15,11 +15,11 @@ use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
 /// Arguments of `imgcheck sweep judge`.
 #[derive(Debug, Args)]
 pub struct JudgeArguments {
-    /// The plan: a file, or store:NAME
+    /// Plan: a file, or store:NAME
     #[arg(value_name = "PLAN", value_parser = PlanPlace::parse)]
     plan: PlanPlace,
-    /// Nodes that images must run on: the output of `kubectl get nodes,resourceslices -o json`; each class of equal nodes is a target;
-    /// repeatable, a file for each fleet
+    /// Nodes that images must run on: output of `kubectl get nodes,resourceslices -o json`; each class of equal nodes is a target;
+    /// repeatable, one file per fleet
     #[arg(
         long,
         value_name = "FILE",
@@ -46,7 +46,7 @@ pub struct JudgeArguments {
 pub enum SweepFormat {
     /// A summary for people
     Text,
-    /// A line of JSON for each reference
+    /// One line of JSON per reference
     Jsonl,
     /// A table for spreadsheets
     Csv,

@@ -16,13 +16,13 @@ const GITLAB: &str = include_str!("gitlab.yaml");
 /// Arguments of `imgcheck sweep manifests`.
 #[derive(Debug, Args)]
 pub struct ManifestsArguments {
-    /// What starts the workers
+    /// System that starts the workers
     #[arg(long, value_enum)]
     engine: Engine,
     /// Number of workers
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     shards: u32,
-    /// The store of the sweep
+    /// Store of the sweep
     #[arg(
         long,
         value_name = "URL",
@@ -30,10 +30,10 @@ pub struct ManifestsArguments {
         hide_env_values = true
     )]
     store: String,
-    /// The plan, as workers find it: store:NAME, or a file that all of them see
+    /// Plan, where all workers can read it: store:NAME, or a shared file
     #[arg(long, value_name = "PLAN", default_value = "store:plan")]
     plan: String,
-    /// Image of imgcheck, for Kubernetes and GitLab
+    /// imgcheck image to run, for Kubernetes and GitLab
     #[arg(
         long,
         value_name = "REFERENCE",

@@ -23,16 +23,16 @@ pub struct SweepArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List images and write a plan: what there is to read, each image and each layer once; reads no layer
+    /// List images and write a plan that contains each image and layer once; reads no layers
     #[command(after_help = examples::SWEEP_PLAN)]
     Plan(plan::PlanArguments),
-    /// Read a shard of a plan into the store; repeat it as often as you like
+    /// Read a shard of a plan into the store; safe to repeat
     #[command(after_help = examples::SWEEP_RUN)]
     Run(run::RunArguments),
-    /// Judge every reference of a plan from the store, by the rules and targets of today
+    /// Judge every reference of a plan by today's rules and targets, with facts from the store
     #[command(after_help = examples::SWEEP_JUDGE)]
     Judge(judge::JudgeArguments),
-    /// Print what starts the workers: a Kubernetes Job, a Slurm array, a CI matrix
+    /// Print a manifest that starts the workers: a Kubernetes Job, a Slurm array, a CI matrix
     #[command(after_help = examples::SWEEP_MANIFESTS)]
     Manifests(manifests::ManifestsArguments),
 }

@@ -17,31 +17,32 @@ use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
 /// Arguments of `imgcheck sweep plan`.
 #[derive(Debug, Args)]
 pub struct PlanArguments {
-    /// What to list: registry:HOST[/PREFIX]; harbor:HOST[/PROJECT], by the API of Harbor; gitlab:HOST[/GROUP[/PROJECT]], by the API
-    /// of GitLab, with the token GITLAB_TOKEN; cluster:[CONTEXT], the Pods that run; pods:FILE, the output of `kubectl get pods -A -o json`;
-    /// docker-daemon: or podman:, all images of the container engine;
-    /// a file with an image in each line, and perhaps the reference to compare it with (- for standard input); a directory of archives
+    /// What to list: registry:HOST[/PREFIX]; harbor:HOST[/PROJECT] (Harbor API); gitlab:HOST[/GROUP[/PROJECT]] (GitLab API, with the
+    /// token in GITLAB_TOKEN); cluster:[CONTEXT] (running Pods); pods:FILE (output of `kubectl get pods -A -o json`); docker-daemon: or
+    /// podman: (all images there); a file with one image per line, optionally followed by the reference to compare it with (- for
+    /// standard input); or a directory of archives
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<String>,
-    /// Write the plan to this file, or to the store: store:NAME
+    /// Write the plan to this file, or to the store with store:NAME
     #[arg(short, long, value_name = "FILE|store:NAME", value_parser = PlanPlace::parse)]
     output: PlanPlace,
-    /// Only references that match, such as 'registry.example/team/*'; repeatable
+    /// Include only references that match, such as 'registry.example/team/*'; repeatable
     #[arg(long, value_name = "PATTERN")]
     include: Vec<String>,
-    /// No references that match; repeatable
+    /// Exclude references that match; repeatable
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
-    /// Only tags that match, such as 'v2.*'; repeatable
+    /// Include only tags that match, such as 'v2.*'; repeatable
     #[arg(long, value_name = "PATTERN")]
     tag: Vec<String>,
-    /// Only images that were built on this day or later, such as 2026-01-31, by their own account
+    /// Include only images that say they were built on this day or later, such as 2026-01-31
     #[arg(long, value_name = "DAY")]
     since: Option<Day>,
-    /// Take over what an earlier, incomplete plan has
+    /// Continue an earlier, incomplete plan
     #[arg(long, value_name = "PLAN", value_parser = PlanPlace::parse)]
     resume: Option<PlanPlace>,
-    /// Platform of multi-platform images, such as linux/arm64 [default: linux and the architecture of this machine, or the only platform]
+    /// Platform to read from multi-platform images, such as linux/arm64 [default: Linux on this machine's architecture, or the only
+    /// platform]
     #[arg(
         long,
         value_name = "OS/ARCH",
@@ -49,10 +50,10 @@ pub struct PlanArguments {
         conflicts_with = "all_platforms"
     )]
     platform: Option<String>,
-    /// Every platform of multi-platform images
+    /// Read every platform of multi-platform images
     #[arg(long, env = "IMGCHECK_ALL_PLATFORMS", value_parser = BoolishValueParser::new())]
     all_platforms: bool,
-    /// Format of what is printed about the plan
+    /// Format of the summary of the plan
     #[arg(short, long, value_enum, default_value = "text")]
     format: TextOrJson,
     #[command(flatten)]

@@ -17,11 +17,11 @@ use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
 /// Arguments of `imgcheck sweep run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// The plan: a file, or store:NAME
+    /// Plan: a file, or store:NAME
     #[arg(value_name = "PLAN", value_parser = PlanPlace::parse)]
     plan: PlanPlace,
-    /// Read this part of the plan, such as 2/8 [default: what Kubernetes and Slurm say with JOB_COMPLETION_INDEX and
-    /// SLURM_ARRAY_TASK_ID, or all of it]
+    /// Part of the plan to read, such as 2/8 [default: by JOB_COMPLETION_INDEX (Kubernetes) or SLURM_ARRAY_TASK_ID (Slurm), else the
+    /// whole plan]
     #[arg(
         long,
         value_name = "I/N",
@@ -29,13 +29,13 @@ pub struct RunArguments {
         conflicts_with = "shards"
     )]
     shard: Option<Shard>,
-    /// Number of parts, of which the environment says which one to read
+    /// Number of parts, if the environment selects the part to read
     #[arg(long, value_name = "N", env = "IMGCHECK_SHARDS")]
     shards: Option<usize>,
-    /// Layers to read at once
+    /// Number of layers to read at the same time
     #[arg(long, value_name = "N", default_value_t = WorkerOptions::default().jobs, env = "IMGCHECK_JOBS")]
     jobs: usize,
-    /// How long other workers wait for one that died, in seconds; at least 4
+    /// Seconds after which other workers take over from one that died; at least 4
     #[arg(long, value_name = "SECONDS", default_value_t = WorkerOptions::default().claim_expiry.as_secs(), value_parser = clap::value_parser!(u64).range(4..))]
     claim_expiry: u64,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use super::super::registry::RegistryArguments;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Store")]
 pub struct StoreArguments {
-    /// Where facts are kept: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, or file:///DIRECTORY
+    /// Where to keep facts: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, or file:///DIRECTORY
     #[arg(
         long,
         value_name = "URL",
@@ -26,8 +26,8 @@ pub struct StoreArguments {
         hide_env_values = true
     )]
     store: Option<String>,
-    /// Sign what is written to the store with this key, and believe nothing else: FILE, or env://NAME for a variable. A store that others
-    /// can write to needs one
+    /// Sign entries of the store with this key, and trust no others: FILE, or env://NAME for a variable. Required for a store that
+    /// others can write to
     #[arg(
         long,
         value_name = "FILE|env://NAME",
@@ -64,7 +64,7 @@ pub struct SweepReading {
     pub no_progress: bool,
     #[command(flatten)]
     limits: LimitArguments,
-    /// Send at most this many requests per second to each registry; each of the N shards of `sweep run` sends an Nth of them
+    /// Send at most this many requests per second to each registry; with N shards, each `sweep run` sends an Nth of them
     #[arg(long, value_name = "NUMBER", env = "IMGCHECK_REQUESTS_PER_SECOND", value_parser = clap::value_parser!(u32).range(1..))]
     requests_per_second: Option<u32>,
     #[command(flatten)]

@@ -289,6 +289,46 @@ fn the_book_lists_every_function() {
     }
 }
 
+/// Its blocks leave out what commands share, so each option must be in one of them.
+#[test]
+fn the_page_of_commands_has_every_option() {
+    let page = fs::read_to_string(book().join("commands.md")).unwrap();
+    let shown = Regex::new(r"(?m)^ +(?:-[a-z], )?(--[a-z-]+)").unwrap();
+    let shown: BTreeSet<&str> = shown
+        .captures_iter(&page)
+        .map(|found| found.get(1).unwrap().as_str())
+        .collect();
+    let mut faults = Vec::new();
+    for command in [
+        "check",
+        "facts",
+        "claims",
+        "diff",
+        "tree",
+        "lint",
+        "preflight",
+        "attest",
+        "verify",
+        "explain",
+        "init",
+        "rules list",
+        "cache",
+        "knowledge",
+        "sweep plan",
+        "sweep run",
+        "sweep judge",
+        "sweep manifests",
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
+        let options = options(&words);
+        let hidden = options
+            .iter()
+            .filter(|it| it.starts_with("--") && !shown.contains(it.as_str()));
+        faults.extend(hidden.map(|option| format!("{command} {option}")));
+    }
+    assert!(faults.is_empty(), "commands.md lacks {faults:?}");
+}
+
 #[test]
 fn the_page_of_diff_lists_every_key() {
     let sample = repository(SAMPLE);

@@ -124,7 +124,7 @@ struct Document<'d> {
     schema: &'d str,
     /// Digest of the rules that judged today.
     rules: &'d str,
-    /// What is attested of the index that lists the images; null if the reference is that of an image, or nobody attested the index.
+    /// The attestation of the index that lists the images; null if the reference names an image, or nobody attested the index.
     index: Option<&'d VerifiedIndex>,
     /// The images that are attested.
     images: Vec<Today<'d>>,

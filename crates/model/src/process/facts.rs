@@ -398,7 +398,7 @@ pub struct Import {
     pub package: String,
     /// Its version.
     pub version: String,
-    /// Whether it succeeds, as far as libraries decide.
+    /// Whether the import succeeds, judged by libraries alone.
     pub succeeds: bool,
 }
 

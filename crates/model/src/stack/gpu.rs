@@ -19,8 +19,8 @@ pub struct Gpu {
     /// PyTorch's own kernels, of the copy that the process gets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torch: Option<Coverage>,
-    /// Whether of some file only a sample of its GPU code was looked at, as in a layer that is fetched in parts; only written if so.
-    /// An architecture may then be missing from its list, and `torch` may promise more than all kernels keep.
+    /// imgcheck read only a sample of some file's GPU code, as in a layer that is fetched in parts; absent otherwise.
+    /// A list may then lack an architecture, and `torch` may have one that some kernels lack.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sampled: bool,
 }

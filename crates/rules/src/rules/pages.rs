@@ -2,6 +2,7 @@
 //!
 //! The pages under `docs/src/rules/` are committed; a test fails when they are stale.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -147,6 +148,9 @@ pub fn index(set: &RuleSet) -> String {
     page
 }
 
+/// How many fields a type has that is listed once.
+const LONG: usize = 4;
+
 /// The facts that expressions see, in Markdown: each field of the Rust types with its documentation.
 pub fn facts() -> String {
     let mut page = String::from(
@@ -156,10 +160,11 @@ pub fn facts() -> String {
     );
     let schema = json_schema_of::<Facts>();
     let roots = schema["properties"].as_object();
+    let mut listed = HashMap::new();
     for (name, schema) in roots.into_iter().flatten() {
         let _ = writeln!(page, "\n## {name}\n\n{}\n", description(schema));
         let mut rows = String::new();
-        fact_rows(&mut rows, name, schema);
+        fact_rows(&mut rows, name, schema, &mut listed);
         if !rows.is_empty() {
             let _ = write!(page, "| fact | type | |\n|---|---|---|\n{rows}");
         }
@@ -167,24 +172,42 @@ pub fn facts() -> String {
     page
 }
 
-/// A table row for each field below a place.
-fn fact_rows(rows: &mut String, place: &str, schema: &serde_json::Value) {
+/// A table row for each field below a place. `listed` has the places of the types that are listed already, by their fields: a type with many
+/// fields is listed once.
+fn fact_rows(
+    rows: &mut String,
+    place: &str,
+    schema: &serde_json::Value,
+    listed: &mut HashMap<String, String>,
+) {
     if let Some(value) = schema["anyOf"].as_array().and_then(|shapes| shapes.first()) {
-        return fact_rows(rows, place, value);
+        return fact_rows(rows, place, value, listed);
     }
     if schema["items"].is_object() {
-        return fact_rows(rows, &format!("{place}[]"), &schema["items"]);
+        return fact_rows(rows, &format!("{place}[]"), &schema["items"], listed);
     }
     if schema["additionalProperties"].is_object() && schema["properties"].is_null() {
-        return fact_rows(rows, &format!("{place}.*"), &schema["additionalProperties"]);
+        let value = &schema["additionalProperties"];
+        return fact_rows(rows, &format!("{place}.*"), value, listed);
     }
-    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+    let Some(fields) = schema["properties"].as_object() else {
+        return;
+    };
+    if fields.len() >= LONG {
+        let type_ = schema["properties"].to_string();
+        if let Some(first) = listed.get(&type_) {
+            let _ = writeln!(rows, "| `{place}.…` | | The fields of `{first}`. |");
+            return;
+        }
+        listed.insert(type_, place.to_owned());
+    }
+    for (name, schema) in fields {
         let inner = format!("{place}.{name}");
         let kind = Shape::of_field(name, schema)
             .name()
             .trim_start_matches("a ");
         let _ = writeln!(rows, "| `{inner}` | {kind} | {} |", description(schema));
-        fact_rows(rows, &inner, schema);
+        fact_rows(rows, &inner, schema, listed);
     }
 }
 
