@@ -66,6 +66,8 @@ fn break_glass_is_audited_counted_and_can_be_switched_off() {
         server.metric("imgcheck_admissions_unjudged_total{reason=\"break-glass\"}"),
         1.0
     );
+    // The log arrives by a pipe.
+    server.wait_for("break-glass", |it| !it.logged("break-glass").is_empty());
     assert_eq!(server.logged("break-glass").len(), 1);
     let server = Server::new(&old_driver("mode: enforce, break-glass: false"));
     assert_eq!(server.validate_read(&create(&pod))["allowed"], false);

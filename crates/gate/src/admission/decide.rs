@@ -229,7 +229,7 @@ impl Decision {
     /// Has the missing images read.
     async fn enqueue(&mut self, gate: &Gate, answered: &Answered, deadline: Instant) {
         for job in &answered.judgement.missing {
-            let queued = timeout_at(deadline, gate.queue().add(job.clone())).await;
+            let queued = timeout_at(deadline, gate.queue().add_unless_failed(job.clone())).await;
             match queued {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => self.reasons.push(error.message()),

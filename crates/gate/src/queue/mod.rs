@@ -74,6 +74,18 @@ impl Queue {
         Ok(())
     }
 
+    /// As [`add`](Self::add), for a question that found neither facts nor a failure: the job that it saw may have failed since then, and need not
+    /// run again.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub async fn add_unless_failed(&self, job: Job) -> Result<()> {
+        match self.failure(&job.key) {
+            Some(_) => Ok(()),
+            None => self.add(job).await,
+        }
+    }
+
     /// Queues a job that is kept elsewhere in the file: as that of a scan.
     pub fn add_kept(&self, job: Job) {
         let mut state = self.lock();

@@ -89,7 +89,7 @@ async fn check_body(
         Some(report) => Ok(report),
         None => {
             gate.queue()
-                .add(job.clone())
+                .add_unless_failed(job.clone())
                 .await
                 .map_err(|error| unavailable(&error))?;
             Ok(queued(&job))
