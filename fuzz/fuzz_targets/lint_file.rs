@@ -54,7 +54,8 @@ pub fn fuzz(text: &str) {
         limits: &Limits::default(),
         cancellation: &Cancellation::default(),
     };
-    evaluate(rules, &Facts::of_sources(sources), &surroundings).expect("a judgement");
+    let facts = Facts::of_sources(sources).expect("the built-in tables");
+    evaluate(rules, &facts, &surroundings).expect("a judgement");
 }
 
 fn places(sources: &Sources, files: &HashMap<&str, &str>) {
