@@ -26,6 +26,14 @@ fn minor_of(version: &str) -> Option<String> {
     first_numbers(version, 2)
 }
 
+/// The minor releases of a version's major, in the order of the releases.
+fn minors_beside(version: &str, toolkits: &[String]) -> Vec<String> {
+    let same_major = toolkits.iter().filter(|it| major(it) == major(version));
+    let mut minors: Vec<String> = same_major.filter_map(|it| minor_of(it)).collect();
+    minors.dedup();
+    minors
+}
+
 fn is_newer(a: &str, b: &str) -> bool {
     newer(a, b) == Some(true)
 }
@@ -45,12 +53,9 @@ fn minor(
     }
     let repository = publications.terms.toolkit.repository.as_str();
     let is_official = reference.repository.ends_with(repository);
-    let same_major = toolkits.iter().filter(|it| major(it) == major(version));
-    let mut published: Vec<String> = same_major.filter_map(|it| minor_of(it)).collect();
-    published.dedup();
     Some(Unpublished {
         cuda: version.clone(),
-        published,
+        published: minors_beside(version, toolkits),
         known: toolkits.len(),
         ..Unpublished::new("toolkit", is_official, claim)
     })
@@ -76,10 +81,8 @@ fn patch(
         return None;
     }
     let own_major = major(version)?;
-    let same_major = toolkits.iter().filter(|it| major(it) == Some(own_major));
-    let mut later: Vec<String> = same_major.filter_map(|it| minor_of(it)).collect();
+    let mut later = minors_beside(version, toolkits);
     later.retain(|it| is_newer(it, &line));
-    later.dedup();
     let later_majors = toolkits.iter().filter_map(|it| major(it));
     let later_majors = later_majors
         .max()
@@ -89,7 +92,7 @@ fn patch(
     let is_far = number > *release(last)?.get(2)? + 2;
     (is_finished || is_far).then(|| Unpublished {
         cuda: version.clone(),
-        published: published.clone(),
+        published,
         known: toolkits.len(),
         ..Unpublished::new("patch", true, claim)
     })
