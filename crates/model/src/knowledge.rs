@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::claims::Grammar;
 use crate::claims::unpublished::knowledge::{Form, Publications, Release, Tags, Terms};
 use crate::process;
+use crate::settings::Settings;
 use crate::stack::container_toolkit::ToolkitKnowledge;
 use crate::stack::{Catalogue, ToolkitRow};
 use crate::targets::{self, DriverTable, GpuTable};
@@ -168,6 +169,11 @@ pub fn gpus() -> Result<GpuTable> {
 /// What shells and wrappers do before the program of a container runs.
 pub fn launch() -> Result<launch::Knowledge> {
     table("launch")
+}
+
+/// What the variables of GPU packages may say.
+pub fn settings() -> Result<Settings> {
+    table("settings")
 }
 
 /// What the import of a Python package loads.

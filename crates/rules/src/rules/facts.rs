@@ -23,6 +23,7 @@ use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::claims::unpublished::Unpublished;
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::settings::{self, Installed};
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
     ImportableDistributions, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,
@@ -223,6 +224,10 @@ pub struct ImageFacts {
     /// What the reference claims and nobody ever published, by the tables of releases and tags. Only made for expressions that name it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpublished: Vec<Unpublished>,
+    /// Variables of the program that the container runs with which an installed package fails, slows down or uses the CPU. Only made for
+    /// expressions that name it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<settings::Fault>,
     /// `linux/amd64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
@@ -338,6 +343,19 @@ impl Facts {
                 let mut failures = self.image.start_failures.iter();
                 failures.find(|it| it.path == path)?.layer
             })
+    }
+}
+
+impl Installed for Facts {
+    fn component(&self, name: &str) -> Option<(&str, Option<&str>)> {
+        let component = self.stack.as_ref()?.get(name)?;
+        let build = component.details.get("build").map(String::as_str);
+        Some((&component.version, build))
+    }
+
+    fn distribution(&self, name: &str) -> Option<&str> {
+        let version = self.python.as_ref()?.distributions.get(name);
+        version.map(String::as_str)
     }
 }
 

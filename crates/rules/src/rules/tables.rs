@@ -15,12 +15,14 @@ use super::value::{Boxed, Json};
 use imgcheck_base::error::Result;
 use imgcheck_model::claims::unpublished::knowledge::Publications;
 use imgcheck_model::knowledge::{self, OnFirstUse};
+use imgcheck_model::settings::Settings;
 
 /// The tables by name, with `_` for `-`.
 #[derive(Debug)]
 pub struct Tables {
     tables: BTreeMap<String, Table>,
     publications: OnFirstUse<Publications>,
+    settings: OnFirstUse<Settings>,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ impl Default for Tables {
         Tables {
             tables: imgcheck_tables::tables().filter_map(table).collect(),
             publications: OnFirstUse::default(),
+            settings: OnFirstUse::default(),
         }
     }
 }
@@ -62,6 +65,14 @@ impl Tables {
     /// A table is broken, which the tests exclude.
     pub fn publications(&self) -> Result<&Publications> {
         self.publications.get_or_make(knowledge::publications)
+    }
+
+    /// What the variables of GPU packages may say.
+    ///
+    /// # Errors
+    /// A table is broken, which the tests exclude.
+    pub fn settings(&self) -> Result<&Settings> {
+        self.settings.get_or_make(knowledge::settings)
     }
 
     /// The shape of a table.

@@ -20,6 +20,7 @@ pub struct Variables<'f> {
     tables: &'f Tables,
     mapped: Computed,
     unpublished: Computed,
+    settings: Computed,
 }
 
 /// A variable, once an expression has mentioned it; `None` if it is missing.
@@ -33,6 +34,7 @@ impl<'f> Variables<'f> {
             tables,
             mapped: OnceLock::new(),
             unpublished: OnceLock::new(),
+            settings: OnceLock::new(),
         }
     }
 
@@ -57,11 +59,21 @@ impl<'f> Variables<'f> {
         value::shared(&found).map(Some)
     }
 
+    /// `image.settings`; `None` if no image was read.
+    fn settings(&self) -> std::result::Result<Option<Boxed<'static>>, String> {
+        let Some(environment) = &self.facts.image.process_env else {
+            return Ok(None);
+        };
+        let settings = self.tables.settings();
+        let settings = settings.map_err(|error| error.to_string())?;
+        value::shared(&settings.faults(environment, self.facts)).map(Some)
+    }
+
     /// # Errors
     ///
     /// A variable that an expression needed could not be computed: it is not a missing fact.
     pub fn check(&self) -> Result<()> {
-        let mut computed = [&self.mapped, &self.unpublished].into_iter();
+        let mut computed = [&self.mapped, &self.unpublished, &self.settings].into_iter();
         let problem = computed.find_map(|it| it.get()?.as_ref().err());
         problem.map_or(Ok(()), |problem| Err(unserialized(problem)))
     }
@@ -78,6 +90,7 @@ impl VariableResolver for Variables<'_> {
         let computed = match variable {
             "loader.mapped" => self.mapped.get_or_init(|| self.mapped()),
             "image.unpublished" => self.unpublished.get_or_init(|| self.unpublished()),
+            "image.settings" => self.settings.get_or_init(|| self.settings()),
             _ => return self.tables.resolve(variable),
         };
         let value = computed.as_ref().ok()?.as_deref();
