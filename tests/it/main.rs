@@ -51,6 +51,7 @@ mod rules;
 mod sample;
 mod sboms;
 mod schemas;
+mod settings;
 mod shadowed_packages;
 mod small_images;
 mod source;

@@ -1,4 +1,4 @@
-//! Compares the packages that are installed together, for rules.
+//! Compares the packages that are installed together, and the variables that they read, for rules.
 
 use super::conflicts;
 use super::facts::Sources;
@@ -6,15 +6,18 @@ use super::never_built;
 use super::other_cudas;
 use super::pin_knowledge::PinKnowledge;
 use super::replacements;
+use super::settings;
 use super::unpinned;
 use imgcheck_base::error::Result;
 
 impl Sources {
-    /// Finds packages that contradict or replace each other, were never built, are for a different CUDA than intended, or have no version. The claims of the base images must be known, and markers settled.
+    /// Finds packages that contradict or replace each other, were never built, are for a different CUDA than intended, or have no version, and
+    /// variables with which they fail. The claims of the base images must be known, and markers settled.
     ///
     /// # Errors
     /// A table is broken, which the tests exclude.
     pub fn compare(&mut self) -> Result<()> {
+        self.settings = settings::all(&self.stages)?;
         let mut pins = self.stages.iter().flat_map(|stage| &stage.pins);
         if pins.all(|pin| pin.component.is_empty()) {
             return Ok(());

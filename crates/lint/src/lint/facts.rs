@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ignores::InlineIgnore;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::{Location, Severity};
+use imgcheck_model::settings::Fault;
 
 /// The facts of one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +30,8 @@ pub struct Sources {
     pub other_cudas: Vec<OtherCuda>,
     /// PyTorch without a version, where neither an index nor another package decides which one is installed.
     pub unpinned: Vec<Unpinned>,
+    /// Variables of the image with which a package fails, in every release that it may be.
+    pub settings: Vec<SettingFault>,
     /// The files that were read, itself first. Not a fact for rules.
     #[serde(skip)]
     pub read: Vec<String>,
@@ -329,6 +332,16 @@ pub struct Unpinned {
     /// The releases that could be pinned, newest first: with a build for that CUDA, if there is one.
     pub builds: Vec<String>,
     /// The location of the package.
+    pub location: Location,
+}
+
+/// An environment variable with which a package fails.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SettingFault {
+    /// What fails, and why.
+    pub fault: Fault,
+    /// Where the variable is set.
     pub location: Location,
 }
 

@@ -28,6 +28,7 @@ mod pin_knowledge;
 mod pyproject;
 mod replacements;
 mod requirements;
+mod settings;
 mod settle;
 mod setup;
 mod shell;

@@ -64,11 +64,11 @@ struct Setting {
     _source: String,
 }
 
-/// What fails since a release if a part is not `OPTION:VALUE`.
+/// What fails in some releases if a part is not `OPTION:VALUE`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Malformed {
-    since: String,
+    releases: Releases,
     when: String,
 }
 
@@ -109,46 +109,27 @@ impl Settings {
             .collect()
     }
 
-    /// What a variable does to each package that reads it, whatever its release.
-    pub fn faults_of(&self, variable: &str, value: &str) -> Vec<Fault> {
-        let rows = self
-            .settings
+    /// What a variable does to each package that reads it: to the installed version, or to all releases of a package that may be installed.
+    pub fn faults_of(&self, variable: &str, value: &str, installed: &impl Installed) -> Vec<Fault> {
+        let is_named = |row: &&Setting| row.variables.iter().any(|it| it == variable);
+        let of_row = |row: &Setting| {
+            let package = self.packages.iter().find(|it| it.name == row.package);
+            let version = package.and_then(|it| it.version(installed));
+            self.fault(row, variable, value, &version.unwrap_or_default())
+        };
+        self.settings
             .iter()
-            .filter(|row| row.variables.iter().any(|it| it == variable));
-        rows.filter_map(|row| self.fault(row, variable, value, ""))
+            .filter(is_named)
+            .filter_map(of_row)
             .collect()
     }
 
     /// What a value does to a version of a package. If the version is not known or no release, what it does to all releases.
     fn fault(&self, row: &Setting, variable: &str, value: &str, version: &str) -> Option<Fault> {
-        let is_release = !version.is_empty() && !is_before_release(version);
-        let is_tried = row
-            .tried
-            .as_deref()
-            .is_none_or(|tried| is_until(version, tried));
-        let ends;
-        let releases = match is_release && is_tried {
-            true => vec![version],
-            false => {
-                ends = self.ends(row);
-                ends.iter().map(String::as_str).collect()
-            }
-        };
-        if is_release && !row.releases().include(version) {
-            return None;
-        }
-        let releases = releases.into_iter().filter(|it| row.releases().include(it));
+        let releases = self.releases(row, version);
+        let releases = releases.iter().filter(|it| row.releases().include(it));
         let wrong = releases.map(|release| Some((release, self.wrong(row, value, release)?)));
         let (release, wrong) = wrong.collect::<Option<Vec<_>>>()?.pop()?;
-        let malformed = row.malformed.as_ref();
-        let malformed = malformed.filter(|it| {
-            wrong.problem == Problem::Malformed
-                && Releases {
-                    since: Some(it.since.clone()),
-                    until: None,
-                }
-                .include(release)
-        });
         let fitting = match row.fitting.is_empty() {
             true => wrong.fitting,
             false => row.fitting.clone(),
@@ -159,14 +140,23 @@ impl Settings {
             package: row.package.clone(),
             version: version.to_owned(),
             effect: row.effect,
-            when: malformed.map_or(&row.when, |it| &it.when).clone(),
+            when: row.when(wrong.problem, release).to_owned(),
             says: row.says.clone(),
             problem: wrong.problem,
             part: shortened(&wrong.part, SHOWN),
             option: wrong.option,
             fitting,
-            certain: is_tried,
+            certain: version.is_empty() || row.is_tried(version),
         })
+    }
+
+    /// The releases that a version may behave like: its own, or all that were tried.
+    fn releases(&self, row: &Setting, version: &str) -> Vec<String> {
+        let is_release = !version.is_empty() && !is_before_release(version);
+        match is_release && (row.is_tried(version) || !row.releases().include(version)) {
+            true => vec![version.to_owned()],
+            false => self.ends(row),
+        }
     }
 
     /// What is wrong with a value for a release.
@@ -201,6 +191,22 @@ impl Settings {
 }
 
 impl Setting {
+    /// Whether a version is not newer than those that were tried.
+    fn is_tried(&self, version: &str) -> bool {
+        let tried = self.tried.as_deref();
+        tried.is_none_or(|tried| is_until(version, tried))
+    }
+
+    /// What fails in a release.
+    fn when(&self, problem: Problem, release: &str) -> &str {
+        let malformed = self.malformed.as_ref();
+        let malformed = malformed.filter(|it| it.releases.include(release));
+        match malformed.filter(|_| problem == Problem::Malformed) {
+            Some(malformed) => &malformed.when,
+            None => &self.when,
+        }
+    }
+
     fn releases(&self) -> Releases {
         Releases {
             since: self.since.clone(),

@@ -262,12 +262,26 @@ fn other_versions_are_judged_by_all_releases() {
     assert_eq!(found("expandable_segment:True", "2.11.0a0+git"), Some(true));
     assert_eq!(found("expandable_segment:True", "2.99.0"), Some(false));
     assert_eq!(found("expandable_segment:True", "1.13.1"), None);
-    assert!(
+    let of_any = |value: &str, image: &Image| {
         settings()
-            .faults_of("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
-            .is_empty()
+            .faults_of("PYTORCH_CUDA_ALLOC_CONF", value, image)
+            .len()
+    };
+    assert_eq!(
+        of_any("expandable_segments:True", &with_distributions(&[])),
+        0
     );
-    assert_eq!(settings().faults_of("CUDA_DEVICE_ORDER", "PCI").len(), 3);
+    assert_eq!(of_any("expandable_segments:True", &torch("2.0.1")), 1);
+    assert_eq!(
+        of_any("expandable_segments:true", &with_distributions(&[])),
+        1
+    );
+    assert_eq!(
+        settings()
+            .faults_of("CUDA_DEVICE_ORDER", "PCI", &with_distributions(&[]))
+            .len(),
+        3
+    );
 }
 
 /// What the libraries of 2.11.0 and 2.15.0 read if both are set.
@@ -301,6 +315,6 @@ fn a_package_that_is_not_installed_is_silent() {
 proptest::proptest! {
     #[test]
     fn any_value_is_judged(value in "[a-z_0-9:,\\[\\]> .+-]{0,40}") {
-        settings().faults_of("PYTORCH_ALLOC_CONF", &value);
+        settings().faults_of("PYTORCH_ALLOC_CONF", &value, &with_distributions(&[]));
     }
 }

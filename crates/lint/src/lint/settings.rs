@@ -1,0 +1,73 @@
+//! Variables of an image with which a package fails: `lint.settings`.
+
+use std::sync::OnceLock;
+
+use super::facts::{SettingFault, Stage, Variable};
+use imgcheck_base::error::Result;
+use imgcheck_model::knowledge;
+use imgcheck_model::settings::{Effect, Installed, Settings};
+
+/// Those of the stages that become images.
+///
+/// # Errors
+/// The table is broken, which the tests exclude.
+pub fn all(stages: &[Stage]) -> Result<Vec<SettingFault>> {
+    let shipped = stages.iter().filter(|stage| stage.shipped);
+    let set = shipped.flat_map(|stage| stage.env.iter().map(move |it| (stage, it)));
+    let set: Vec<_> = set.filter(|(_, variable)| is_known(variable)).collect();
+    if set.is_empty() {
+        return Ok(Vec::new());
+    }
+    let settings = table()?;
+    let faults = set.into_iter().filter_map(|(stage, variable)| {
+        let faults = settings.faults_of(&variable.name, &variable.value, stage);
+        // What is a mistake in every release is one, whichever of the packages is installed.
+        let fault = faults.into_iter().find(|it| it.effect == Effect::Fails)?;
+        Some(SettingFault {
+            fault,
+            location: variable.location.clone(),
+        })
+    });
+    Ok(faults.collect())
+}
+
+fn table() -> Result<&'static Settings> {
+    static TABLE: OnceLock<Settings> = OnceLock::new();
+    if let Some(table) = TABLE.get() {
+        return Ok(table);
+    }
+    let table = knowledge::settings()?;
+    Ok(TABLE.get_or_init(|| table))
+}
+
+/// Whether it is the last value, and has no variable that is not known.
+fn is_known(variable: &Variable) -> bool {
+    !variable.replaced && !variable.value.contains('$')
+}
+
+/// What a stage certainly has: a package that it pins, or that its base image claims.
+impl Installed for Stage {
+    fn component(&self, name: &str) -> Option<(&str, Option<&str>)> {
+        let is_installed = |it: &&super::facts::Pin| {
+            it.component == name && !(it.constraint || it.conditional || it.replaced || it.present)
+        };
+        let pinned = self
+            .pins
+            .iter()
+            .filter(is_installed)
+            .filter_map(|it| it.version.as_deref());
+        let claims = self.base.iter().flat_map(|it| &it.claims);
+        let claimed = claims
+            .filter(|it| it.subject == name)
+            .map(|it| it.version.as_str());
+        let is_version = |it: &&str| it.matches('.').count() > 0;
+        pinned
+            .chain(claimed)
+            .find(is_version)
+            .map(|version| (version, Some("cuda")))
+    }
+
+    fn distribution(&self, _: &str) -> Option<&str> {
+        None
+    }
+}
