@@ -7,5 +7,6 @@ mod libraries;
 mod python;
 mod records;
 mod system;
+mod tools;
 mod torch;
 mod unknown_gpu_code;

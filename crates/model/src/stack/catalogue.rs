@@ -1,5 +1,5 @@
 //! The knowledge tables that identify components: `rules/knowledge/packages.yaml`, which maps packages to components, and the tables
-//! of the container toolkit and of requirements.
+//! of the container toolkit, of requirements and of tools.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use super::pattern::matches_pattern;
 use super::python_settings::PythonSettings;
 use super::requirements::RequirementNames;
 use super::startup_knowledge::StartupKnowledge;
+use super::tool_knowledge::Tools;
 
 /// Maps the packages of every package manager to components.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -31,6 +32,8 @@ pub struct Catalogue {
     pub(super) startup: StartupKnowledge,
     #[serde(skip)]
     pub(super) settings: PythonSettings,
+    #[serde(skip)]
+    pub(super) tools: Tools,
 }
 
 /// How to recognize the files of a component, and where its version comes from.
@@ -88,12 +91,14 @@ impl Catalogue {
         requirements: RequirementNames,
         startup: StartupKnowledge,
         settings: PythonSettings,
+        tools: Tools,
     ) -> Self {
         Catalogue {
             toolkit,
             requirements,
             startup,
             settings,
+            tools,
             ..self
         }
     }

@@ -26,7 +26,9 @@ mod shadowed_packages;
 pub mod sites;
 mod startup_knowledge;
 mod system;
+mod tool_knowledge;
 mod toolkit;
+mod tools;
 mod torch;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -54,6 +56,7 @@ pub use python_faults::{ShadowedPackage, ShadowingPlace, StartRefusal};
 pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
+pub use tools::{MissingTool, ToolKind};
 
 use inventory::Inventory;
 use shadowed_packages::Installed;
@@ -90,6 +93,9 @@ pub struct Stack {
     /// Options and variables with which Python refuses to start.
     #[serde(skip)]
     pub start_refusals: Vec<StartRefusal>,
+    /// Tools that packages of the main process's environment need at run time, and that are missing.
+    #[serde(skip)]
+    pub missing_tools: Vec<MissingTool>,
     /// The native modules of all Python distributions.
     #[serde(skip)]
     pub native_modules: Vec<NativeModule>,
@@ -185,6 +191,18 @@ pub fn read(
             .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let imports = importable::all(&distributions, &environments, &bounds.limits)
         .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
+    let missing_tools = match (environments.first(), imports.first()) {
+        (Some(environment), Some(imports)) => {
+            let process = tools::Process {
+                root,
+                launch,
+                environment,
+                imports,
+            };
+            tools::missing(&process, &catalogue.tools)
+        }
+        _ => Vec::new(),
+    };
     let overwritten_files = records.overwritten(&distributions);
     let native_modules = records.native_modules(&distributions);
     let shadowed_packages = distinct(environments.iter().flat_map(|it| &it.shadowed), |it| {
@@ -210,6 +228,7 @@ pub fn read(
         broken_environments: broken_environments::find(&inventory),
         shadowed_packages,
         start_refusals,
+        missing_tools,
         native_modules,
         container_toolkit,
     })

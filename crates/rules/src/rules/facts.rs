@@ -26,7 +26,7 @@ use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::settings::{self, Installed};
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
-    ImportableDistributions, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,
+    ImportableDistributions, MissingTool, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,
     UnmetRequirement,
 };
 use imgcheck_model::targets::TargetFacts;
@@ -111,6 +111,8 @@ pub struct PythonFacts {
     pub shadowed_packages: Vec<ShadowedPackage>,
     /// Options and variables with which an interpreter refuses to start.
     pub start_refusals: Vec<StartRefusal>,
+    /// Programs and headers that installed packages need to compile something at run time, and that are missing.
+    pub missing_tools: Vec<MissingTool>,
 }
 
 /// What the files of an image say of its stack.
@@ -136,6 +138,7 @@ impl From<Stack> for StackFacts {
             broken_environments: stack.broken_environments,
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
+            missing_tools: stack.missing_tools,
         };
         StackFacts {
             components: stack.components.into(),

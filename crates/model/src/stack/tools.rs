@@ -1,0 +1,219 @@
+//! Programs and headers that packages need to compile something at run time, and that an image does not have.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::importable::ImportableDistributions;
+use super::python::Environment;
+use super::tool_knowledge::{Compiler, Header, Headers, Needed, Tool, ToolProgram, Tools};
+use imgcheck_base::lexical::directory_of;
+use imgcheck_base::version::newer;
+use imgcheck_image::{Access, Node, RootFilesystem};
+use imgcheck_launch::Launch;
+
+/// A tool that a package does not find.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MissingTool {
+    /// The package: `Triton`.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// What is missing.
+    pub kind: ToolKind,
+    /// The tool: `gcc or clang`, `Python.h`, or the value of the variable that names the compiler.
+    pub tool: String,
+    /// The variable that names the compiler; empty if none does.
+    pub variable: String,
+    /// Where it was looked for: the directories of PATH, or the path of the file.
+    pub searched: String,
+    /// What fails.
+    pub when: String,
+    /// What is printed.
+    pub says: String,
+    /// The installed package that needs it in every program; empty if that depends on the program.
+    pub needed_by: String,
+}
+
+/// A kind of tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolKind {
+    /// A compiler.
+    #[default]
+    Compiler,
+    /// A header of Python.
+    PythonHeader,
+    /// A header of the C library.
+    SystemHeader,
+    /// Another program.
+    Program,
+}
+
+/// What an image's process sees.
+pub(super) struct Process<'p> {
+    pub root: &'p RootFilesystem<'p>,
+    pub launch: &'p Launch,
+    /// The environment that it imports from, and what that has.
+    pub environment: &'p Environment,
+    pub imports: &'p ImportableDistributions,
+}
+
+/// The tools that the packages of a process miss. One that is missing hides those that it would use.
+pub(super) fn missing(process: &Process<'_>, knowledge: &Tools) -> Vec<MissingTool> {
+    let rows = knowledge
+        .tools
+        .iter()
+        .filter(|row| !process.may_have_cached(row));
+    rows.filter_map(|row| process.first_missing(row)).collect()
+}
+
+impl Process<'_> {
+    fn version(&self, distribution: &str) -> Option<&String> {
+        self.imports.distributions.get(distribution)
+    }
+
+    /// Whether something may have been compiled before.
+    fn may_have_cached(&self, row: &Tool) -> bool {
+        let mut variables = row.cache.variables.iter();
+        let cache = format!(
+            "{}/{}",
+            self.launch.home().trim_end_matches('/'),
+            row.cache.home
+        );
+        variables.any(|it| !self.launch.variable(it).is_empty())
+            || self.root.resolve(&cache).is_ok()
+    }
+
+    fn first_missing(&self, row: &Tool) -> Option<MissingTool> {
+        let mut names = row.distributions.iter();
+        let version = names.find_map(|name| self.version(name))?;
+        if !is_since(version, Some(&row.since)) {
+            return None;
+        }
+        let programs = row.programs.iter();
+        let mut programs = programs.filter(|it| is_since(version, it.since.as_deref()));
+        let missing = match self.compiler(&row.compiler) {
+            Err(missing) => Some(missing),
+            Ok(compiler) => self
+                .header(&row.headers, compiler)
+                .or_else(|| programs.find_map(|it| self.program(it))),
+        };
+        let needs = |it: &&Needed| {
+            let version = self.version(&it.distribution);
+            version.is_some_and(|version| is_since(version, it.since.as_deref()))
+        };
+        let needed_by = row.always.iter().find(needs);
+        Some(MissingTool {
+            package: row.package.clone(),
+            version: version.clone(),
+            when: row.when.clone(),
+            needed_by: needed_by
+                .map(|it| it.distribution.clone())
+                .unwrap_or_default(),
+            ..missing?
+        })
+    }
+
+    /// The compiler that a variable names, or the first on PATH.
+    fn compiler(&self, compiler: &Compiler) -> Result<Node<'_>, MissingTool> {
+        let named = self.launch.environment.get(&compiler.variable);
+        let mut names = match named {
+            Some(name) => std::slice::from_ref(name).iter(),
+            None => compiler.names.iter(),
+        };
+        names
+            .find_map(|name| self.executable(name))
+            .ok_or_else(|| MissingTool {
+                kind: ToolKind::Compiler,
+                tool: named
+                    .cloned()
+                    .unwrap_or_else(|| compiler.names.join(" or ")),
+                variable: named.map_or_else(String::new, |_| compiler.variable.clone()),
+                searched: self
+                    .launch
+                    .directories("PATH")
+                    .collect::<Vec<_>>()
+                    .join(":"),
+                says: match named {
+                    Some(name) => {
+                        format!("FileNotFoundError: [Errno 2] No such file or directory: '{name}'")
+                    }
+                    None => compiler.says.clone(),
+                },
+                ..MissingTool::default()
+            })
+    }
+
+    /// The file that `execvp(3)` finds.
+    fn executable(&self, name: &str) -> Option<Node<'_>> {
+        let paths = match name.contains('/') {
+            true => vec![self.launch.absolute(name)],
+            false => {
+                let directories = self.launch.directories("PATH");
+                directories.map(|it| format!("{it}/{name}")).collect()
+            }
+        };
+        let user = &self.launch.user.credentials;
+        let found = |path: String| self.root.resolve_as(&path, user).ok();
+        let is_program =
+            |node: &Node<'_>| node.content().is_some() && node.allows(user, Access::Execute);
+        let mut paths = paths.into_iter().filter(|path| !path.ends_with('/'));
+        paths.find_map(|path| found(path).filter(is_program))
+    }
+
+    /// The header that a compiler does not find.
+    fn header(&self, headers: &Headers, compiler: Node<'_>) -> Option<MissingTool> {
+        let missing = |kind, header: &Header, searched: String| MissingTool {
+            kind,
+            tool: header.file.clone(),
+            searched: format!("{searched}/{}", header.file),
+            says: header.says.clone(),
+            ..MissingTool::default()
+        };
+        let has = |directory: &str, header: &Header| {
+            self.root
+                .resolve(&format!("{directory}/{}", header.file))
+                .is_ok()
+        };
+        let base = directory_of(directory_of(&self.environment.interpreter));
+        let include = format!("{base}/include");
+        let own = format!("python{}", self.environment.release);
+        // Free-threaded builds have another directory: `python3.13t`.
+        let own: Vec<String> = ["", "t", "m"]
+            .map(|flags| format!("{include}/{own}{flags}"))
+            .into();
+        if !own.iter().any(|it| has(it, &headers.python)) {
+            return Some(missing(
+                ToolKind::PythonHeader,
+                &headers.python,
+                own[0].clone(),
+            ));
+        }
+        let is_systems = directory_of(&compiler.path()) == "/usr/bin";
+        (is_systems && !has("/usr/include", &headers.system)).then(|| {
+            missing(
+                ToolKind::SystemHeader,
+                &headers.system,
+                "/usr/include".to_owned(),
+            )
+        })
+    }
+
+    /// A program that is not there.
+    fn program(&self, program: &ToolProgram) -> Option<MissingTool> {
+        let unless = self.launch.variable(&program.unless);
+        let is_missing = unless.is_empty() && self.executable(&program.path).is_none();
+        is_missing.then(|| MissingTool {
+            kind: ToolKind::Program,
+            tool: program.path.clone(),
+            searched: program.path.clone(),
+            says: program.says.clone(),
+            ..MissingTool::default()
+        })
+    }
+}
+
+fn is_since(version: &str, since: Option<&str>) -> bool {
+    since.is_none_or(|since| newer(since, version) == Some(false))
+}

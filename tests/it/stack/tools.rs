@@ -1,0 +1,125 @@
+//! Tools that Triton compiles with. `testdata/recipes/tools.py` compares the same cases with Triton itself.
+
+use imgcheck_image::EntryKind;
+use imgcheck_model::stack::{MissingTool, ToolKind};
+
+use crate::sample::{Image, program};
+
+const PATH: &str = "PATH=/usr/local/bin:/usr/bin:/bin";
+
+/// Python in `/usr/local` with Triton.
+fn image() -> Image {
+    Image::python()
+        .package("triton", "3.4.0")
+        .elf("sbin/ldconfig", program(&[]))
+        .mode(0o755)
+}
+
+/// With a compiler in `/usr/bin` and the headers of Python and of the C library.
+fn complete() -> Image {
+    image()
+        .elf("usr/bin/x86_64-linux-gnu-gcc-12", program(&[]))
+        .mode(0o755)
+        .link("usr/bin/gcc", "x86_64-linux-gnu-gcc-12")
+        .text("usr/include/stdlib.h", "")
+        .text("usr/local/include/python3.11/Python.h", "")
+}
+
+/// What is missing for a process with some variables.
+fn missing(image: Image, variables: &[&str]) -> Option<MissingTool> {
+    let variables = [&[PATH], variables].concat();
+    let image = image.process(&variables, &["/usr/local/bin/python3.11", "app.py"]);
+    let mut missing = image.stack().missing_tools;
+    assert!(missing.len() < 2);
+    missing.pop()
+}
+
+fn kind(image: Image, variables: &[&str]) -> Option<(ToolKind, String)> {
+    missing(image, variables).map(|it| (it.kind, it.tool))
+}
+
+#[test]
+fn an_image_with_a_compiler_misses_nothing() {
+    assert_eq!(missing(complete(), &[]), None);
+    assert_eq!(missing(complete(), &["CC=gcc"]), None);
+    assert_eq!(missing(complete(), &["CC=/usr/bin/gcc"]), None);
+    let clang = image()
+        .elf("opt/llvm/bin/clang", program(&[]))
+        .mode(0o755)
+        .text("usr/local/include/python3.11/Python.h", "");
+    assert_eq!(missing(clang, &["PATH=/opt/llvm/bin:/usr/bin"]), None);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let found = missing(image(), &[]).unwrap();
+    assert_eq!(
+        (found.kind, found.tool.as_str()),
+        (ToolKind::Compiler, "gcc or clang")
+    );
+    assert_eq!(found.searched, "/usr/local/bin:/usr/bin:/bin");
+    assert_eq!(
+        (found.package.as_str(), found.version.as_str()),
+        ("Triton", "3.4.0")
+    );
+    assert_eq!(found.needed_by, "");
+
+    let without = |path: &str| complete().layer().entry(path, EntryKind::Whiteout);
+    assert_eq!(
+        kind(without("usr/include/stdlib.h"), &[]),
+        Some((ToolKind::SystemHeader, "stdlib.h".to_owned()))
+    );
+    let header = missing(without("usr/local/include/python3.11/Python.h"), &[]).unwrap();
+    assert_eq!(header.searched, "/usr/local/include/python3.11/Python.h");
+    let ldconfig = Some((ToolKind::Program, "/sbin/ldconfig".to_owned()));
+    assert_eq!(kind(without("sbin/ldconfig"), &[]), ldconfig);
+    assert_eq!(
+        kind(without("sbin/ldconfig"), &["TRITON_LIBCUDA_PATH=/usr/lib"]),
+        None
+    );
+}
+
+#[test]
+fn a_variable_names_the_compiler() {
+    for value in ["gcc-15", "/usr/bin/cc", "gcc -m64", ""] {
+        let found = missing(complete(), &[&format!("CC={value}")]).unwrap();
+        assert_eq!(
+            (found.tool.as_str(), found.variable.as_str()),
+            (value, "CC")
+        );
+    }
+}
+
+#[test]
+fn a_compiler_that_cannot_be_executed_is_none() {
+    let image = complete()
+        .elf("usr/bin/x86_64-linux-gnu-gcc-12", program(&[]))
+        .mode(0o644);
+    assert_eq!(kind(image, &[]).map(|it| it.0), Some(ToolKind::Compiler));
+    assert_eq!(
+        kind(complete(), &["PATH=/opt"]).map(|it| it.0),
+        Some(ToolKind::Compiler)
+    );
+}
+
+#[test]
+fn a_package_that_always_compiles_is_named() {
+    let needed_by = |name: &str, version: &str| {
+        let found = missing(image().package(name, version), &[]).unwrap();
+        found.needed_by
+    };
+    assert_eq!(needed_by("vllm", "0.10.0"), "vllm");
+    assert_eq!(needed_by("vllm", "0.8.5"), "");
+    assert_eq!(needed_by("liger_kernel", "0.5.0"), "liger-kernel");
+    assert_eq!(needed_by("numpy", "2.0.0"), "");
+}
+
+/// What was compiled before needs no compiler.
+#[test]
+fn a_cache_is_not_judged() {
+    let cached = image().directory("root/.triton/cache");
+    assert_eq!(missing(cached, &[]), None);
+    assert_eq!(missing(image(), &["TRITON_CACHE_DIR=/cache"]), None);
+    let without_triton = Image::python();
+    assert_eq!(missing(without_triton, &[]), None);
+}
