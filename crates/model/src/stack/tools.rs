@@ -8,7 +8,7 @@ use super::python::Environment;
 use super::tool_knowledge::{Compiler, Header, Headers, Needed, Tool, ToolProgram, Tools};
 use imgcheck_base::lexical::directory_of;
 use imgcheck_base::version::newer;
-use imgcheck_image::{Access, Node, RootFilesystem};
+use imgcheck_image::{Access, RootFilesystem};
 use imgcheck_launch::Launch;
 
 /// A tool that a package does not find.
@@ -96,7 +96,7 @@ impl Process<'_> {
         let missing = match self.compiler(&row.compiler) {
             Err(missing) => Some(missing),
             Ok(compiler) => self
-                .header(&row.headers, compiler)
+                .header(&row.headers, &compiler)
                 .or_else(|| programs.find_map(|it| self.program(it))),
         };
         let needs = |it: &&Needed| {
@@ -116,7 +116,7 @@ impl Process<'_> {
     }
 
     /// The compiler that a variable names, or the first on PATH.
-    fn compiler(&self, compiler: &Compiler) -> Result<Node<'_>, MissingTool> {
+    fn compiler(&self, compiler: &Compiler) -> Result<String, MissingTool> {
         let named = self.launch.environment.get(&compiler.variable);
         let mut names = match named {
             Some(name) => std::slice::from_ref(name).iter(),
@@ -145,8 +145,8 @@ impl Process<'_> {
             })
     }
 
-    /// The file that `execvp(3)` finds.
-    fn executable(&self, name: &str) -> Option<Node<'_>> {
+    /// The path by which `execvp(3)` finds a program.
+    fn executable(&self, name: &str) -> Option<String> {
         let paths = match name.contains('/') {
             true => vec![self.launch.absolute(name)],
             false => {
@@ -155,15 +155,15 @@ impl Process<'_> {
             }
         };
         let user = &self.launch.user.credentials;
-        let found = |path: String| self.root.resolve_as(&path, user).ok();
-        let is_program =
-            |node: &Node<'_>| node.content().is_some() && node.allows(user, Access::Execute);
-        let mut paths = paths.into_iter().filter(|path| !path.ends_with('/'));
-        paths.find_map(|path| found(path).filter(is_program))
+        let is_program = |path: &String| {
+            let node = self.root.resolve_as(path, user).ok();
+            node.is_some_and(|it| it.content().is_some() && it.allows(user, Access::Execute))
+        };
+        paths.into_iter().find(is_program)
     }
 
     /// The header that a compiler does not find.
-    fn header(&self, headers: &Headers, compiler: Node<'_>) -> Option<MissingTool> {
+    fn header(&self, headers: &Headers, compiler: &str) -> Option<MissingTool> {
         let missing = |kind, header: &Header, searched: String| MissingTool {
             kind,
             tool: header.file.clone(),
@@ -190,7 +190,7 @@ impl Process<'_> {
                 own[0].clone(),
             ));
         }
-        let is_systems = directory_of(&compiler.path()) == "/usr/bin";
+        let is_systems = directory_of(compiler) == "/usr/bin";
         (is_systems && !has("/usr/include", &headers.system)).then(|| {
             missing(
                 ToolKind::SystemHeader,
