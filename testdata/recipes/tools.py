@@ -9,6 +9,7 @@ Triton's own function that compiles a launcher runs in each root; it needs no GP
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,7 +91,7 @@ def main():
             if change:
                 run("chroot", root, "sh", "-c", change)
             environment = {**ENVIRONMENT, **variables}
-            done = subprocess.run(["chroot", root, "/usr/bin/python3", "-c", COMPILE], env=environment, capture_output=True, text=True)
+            done = subprocess.run([shutil.which("chroot"), root, "/usr/bin/python3", "-c", COMPILE], env=environment, capture_output=True, text=True)
             found = says(arguments.imgcheck, root, environment)
             is_same = bool(done.returncode) == bool(found)
             wrong += not is_same

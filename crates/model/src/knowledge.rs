@@ -111,7 +111,7 @@ pub fn catalogue() -> Result<Catalogue> {
         table("requirements")?,
         table("python-startup")?,
         table("python-options")?,
-        table("tools")?,
+        (table("tools")?, table("network")?),
     ))
 }
 

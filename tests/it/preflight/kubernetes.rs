@@ -314,3 +314,18 @@ fn a_node_whose_gpu_and_driver_do_not_go_together() {
         (0, expected.map(str::to_owned).to_vec())
     );
 }
+
+#[test]
+fn a_network_adapter_without_its_library_is_said_at_its_request() {
+    let said = |resources: &str| {
+        let input = Input::new(&pod(&format!("resources: {{limits: {{{resources}}}}}"), ""));
+        let (_, report) = input.json(&[]);
+        let found = findings(containers(&report)[0]);
+        let mut found = found.iter();
+        found.any(|it| it.starts_with("deploy-rdma-without-verbs 8:"))
+    };
+    assert!(said("nvidia.com/gpu: 8, rdma/hca_shared_devices_a: 1"));
+    assert!(said("nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 4"));
+    assert!(!said("nvidia.com/gpu: 8, rdma/ib: 0"));
+    assert!(!said("nvidia.com/gpu: 8"));
+}

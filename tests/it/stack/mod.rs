@@ -4,6 +4,7 @@ mod amd;
 mod builder;
 mod hostile;
 mod libraries;
+mod network;
 mod python;
 mod records;
 mod system;

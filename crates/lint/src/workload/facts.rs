@@ -57,6 +57,9 @@ pub struct Container {
     /// The GPUs that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRequest>,
+    /// The network adapter for RDMA that it requests; absent if it requests none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rdma: Option<RdmaRequest>,
     /// It uses a resource claim that is not in the input, which may be for a GPU.
     #[serde(skip)]
     pub has_unknown_claim: bool,
@@ -137,6 +140,16 @@ pub struct GpuRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Where they are requested.
+    pub location: Location,
+}
+
+/// A request for a network adapter for RDMA.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RdmaRequest {
+    /// The resource: `rdma/hca_shared_devices_a`, `vpc.amazonaws.com/efa`.
+    pub resource: String,
+    /// Where it is requested.
     pub location: Location,
 }
 

@@ -11,6 +11,7 @@ pub struct Kinds {
     kinds: Vec<Kind>,
     inert: Vec<Inert>,
     gpu_resources: Vec<String>,
+    rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
     gpu_runtime_classes: Vec<String>,
     pub(super) hints: Hints,
@@ -63,6 +64,11 @@ impl Kinds {
     /// Whether an extended resource is a GPU of NVIDIA.
     pub(super) fn is_gpu_resource(&self, name: &str) -> bool {
         is_listed(&self.gpu_resources, name)
+    }
+
+    /// Whether an extended resource is an adapter for RDMA.
+    pub(super) fn is_rdma_resource(&self, name: &str) -> bool {
+        is_listed(&self.rdma_resources, name)
     }
 
     /// Whether Pods of a runtime class may get a GPU that they do not request.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
 use super::evidence::first_numbers;
+use super::network::NetworkNames;
 use super::pattern::matches_pattern;
 use super::python_settings::PythonSettings;
 use super::requirements::RequirementNames;
@@ -34,6 +35,8 @@ pub struct Catalogue {
     pub(super) settings: PythonSettings,
     #[serde(skip)]
     pub(super) tools: Tools,
+    #[serde(skip)]
+    pub(super) network: NetworkNames,
 }
 
 /// How to recognize the files of a component, and where its version comes from.
@@ -91,7 +94,7 @@ impl Catalogue {
         requirements: RequirementNames,
         startup: StartupKnowledge,
         settings: PythonSettings,
-        tools: Tools,
+        (tools, network): (Tools, NetworkNames),
     ) -> Self {
         Catalogue {
             toolkit,
@@ -99,6 +102,7 @@ impl Catalogue {
             startup,
             settings,
             tools,
+            network,
             ..self
         }
     }

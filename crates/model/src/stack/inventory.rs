@@ -7,7 +7,7 @@ use imgcheck_elf::facts::{Reading, ReadingKind};
 use imgcheck_image::Content;
 use imgcheck_image::{Node, RootFilesystem};
 
-use super::container_toolkit::ToolkitKnowledge;
+use super::catalogue::Catalogue;
 use super::{Evidence, EvidenceKind};
 
 /// An ELF file.
@@ -68,16 +68,19 @@ pub(super) struct Inventory<'r> {
     pub(super) interpreters: Vec<Node<'r>>,
     /// Files and links with the name of a driver file.
     pub(super) driver_names: Vec<Node<'r>>,
+    /// Files and links with the name of a library for the network between GPUs.
+    pub(super) network_names: Vec<Node<'r>>,
 }
 
 impl<'r> Inventory<'r> {
-    pub(super) fn take(root: &'r RootFilesystem<'r>, toolkit: &ToolkitKnowledge) -> Self {
+    pub(super) fn take(root: &'r RootFilesystem<'r>, catalogue: &Catalogue) -> Self {
         let mut inventory = Inventory {
             root,
             elf: Vec::new(),
             texts: Vec::new(),
             interpreters: Vec::new(),
             driver_names: Vec::new(),
+            network_names: Vec::new(),
         };
         let mut seen = HashSet::new();
         for node in root.walk_tree() {
@@ -87,7 +90,10 @@ impl<'r> Inventory<'r> {
             {
                 inventory.interpreters.push(node);
             }
-            if toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
+            if catalogue.network.include(node.name()) && !node.is_directory() {
+                inventory.network_names.push(node);
+            }
+            if catalogue.toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
                 inventory.driver_names.push(node);
             }
             match node.content() {

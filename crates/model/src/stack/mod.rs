@@ -14,6 +14,7 @@ mod libraries;
 mod library_search;
 mod loaded;
 mod modules;
+mod network;
 mod packages;
 mod pattern;
 mod python;
@@ -49,6 +50,7 @@ pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
+pub use network::{Network, NetworkNames};
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels};
@@ -96,6 +98,9 @@ pub struct Stack {
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
     pub missing_tools: Vec<MissingTool>,
+    /// What NCCL can use between machines.
+    #[serde(skip)]
+    pub network: Network,
     /// The native modules of all Python distributions.
     #[serde(skip)]
     pub native_modules: Vec<NativeModule>,
@@ -117,7 +122,7 @@ pub fn read(
     catalogue: &Catalogue,
     bounds: &Bounds,
 ) -> Result<Stack> {
-    let inventory = Inventory::take(root, &catalogue.toolkit);
+    let inventory = Inventory::take(root, catalogue);
     let distributions = packages::python::distributions(&inventory);
     let records = packages::Records::read(&inventory, &distributions);
     let packages = packages::read(&inventory, &distributions, &records, catalogue);
@@ -229,6 +234,7 @@ pub fn read(
         shadowed_packages,
         start_refusals,
         missing_tools,
+        network: Network::of(&inventory, &catalogue.network),
         native_modules,
         container_toolkit,
     })

@@ -26,8 +26,8 @@ use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::settings::{self, Installed};
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
-    ImportableDistributions, MissingTool, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,
-    UnmetRequirement,
+    ImportableDistributions, MissingTool, Network, OverwrittenFiles, ShadowedPackage, Stack,
+    StartRefusal, UnmetRequirement,
 };
 use imgcheck_model::targets::TargetFacts;
 
@@ -64,6 +64,9 @@ pub struct Facts {
     /// What the image requests from NVIDIA's container toolkit. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_toolkit: Option<ContainerToolkit>,
+    /// What the image has for the network between GPUs of several machines. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// What is installed in the Python environments. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Arc<PythonFacts>>,
@@ -124,6 +127,8 @@ pub struct StackFacts {
     pub machines: BTreeMap<String, usize>,
     /// What the image requests from NVIDIA's container toolkit.
     pub container_toolkit: ContainerToolkit,
+    /// What the image has for the network between GPUs of several machines.
+    pub network: Network,
     /// What is installed in the Python environments.
     pub python: Arc<PythonFacts>,
 }
@@ -144,6 +149,7 @@ impl From<Stack> for StackFacts {
             components: stack.components.into(),
             machines: stack.machines,
             container_toolkit: stack.container_toolkit,
+            network: stack.network,
             python: python.into(),
         }
     }
@@ -311,6 +317,7 @@ impl Facts {
             stack: Some(loaded),
             copies: Some(stack.components.iter().map(ComponentFacts::from).collect()),
             container_toolkit: Some(stack.container_toolkit.clone()),
+            network: Some(stack.network.clone()),
             python: Some(stack.python.clone()),
             image: ImageFacts {
                 process_env: Some(image.process_env.or(image.env.clone()).unwrap_or_default()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::environment::{Environment, expand};
 use super::reader::Reader;
 use super::scheduling;
-use crate::workload::facts::{Container, GpuRequest, Mount, Role, RuntimeClass};
+use crate::workload::facts::{Container, GpuRequest, Mount, RdmaRequest, Role, RuntimeClass};
 use crate::workload::placement::Placement;
 use crate::workload::shape::LISTS;
 use imgcheck_base::document::Node;
@@ -96,6 +96,7 @@ impl<'p> Template<'p> {
             default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
             mounts,
             gpu: self.gpu(container),
+            rdma: self.rdma(container),
             has_unknown_claim: self.claims(container).any(|(_, class)| class.is_none()),
             runtime_class: runtime.and_then(|class| {
                 Some(RuntimeClass {
@@ -182,6 +183,20 @@ impl<'p> Template<'p> {
                 resource: name.to_owned(),
                 count: gpu.text_of("quantity").and_then(|it| it.parse().ok()),
                 location: manifest.location(gpu),
+            })
+        })
+    }
+
+    /// The first request for an adapter for RDMA.
+    fn rdma(&self, container: &Node) -> Option<RdmaRequest> {
+        let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
+        let mut resources = groups.into_iter().flatten().flat_map(Node::entries);
+        resources.find_map(|(key, value)| {
+            let name = key.text()?;
+            let is_rdma = self.reader.kinds.is_rdma_resource(name) && value.text() != Some("0");
+            is_rdma.then(|| RdmaRequest {
+                resource: name.to_owned(),
+                location: self.reader.manifest.location(key),
             })
         })
     }

@@ -1,0 +1,49 @@
+//! What an image has for the network between GPUs of several machines.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::inventory::Inventory;
+
+/// By which names the files are known: `rules/knowledge/network.yaml`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkNames {
+    verbs: Vec<String>,
+    plugins: Vec<String>,
+}
+
+/// Libraries that NCCL opens for InfiniBand, RoCE and the networks of clouds, wherever they are. Without any, it uses TCP.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Network {
+    /// Copies of libibverbs, which speaks to InfiniBand and RoCE adapters.
+    pub verbs: Vec<String>,
+    /// Plugins: `/opt/amazon/ofi-nccl/lib/libnccl-net.so`.
+    pub plugins: Vec<String>,
+}
+
+impl NetworkNames {
+    /// Whether a file is one of the libraries.
+    pub(super) fn include(&self, name: &str) -> bool {
+        begins(&self.verbs, name) || begins(&self.plugins, name)
+    }
+}
+
+impl Network {
+    pub(super) fn of(inventory: &Inventory, names: &NetworkNames) -> Self {
+        let paths = |beginnings: &[String]| {
+            let nodes = inventory.network_names.iter();
+            let found = nodes.filter(|node| begins(beginnings, node.name()));
+            found.map(|node| node.path()).collect()
+        };
+        Network {
+            verbs: paths(&names.verbs),
+            plugins: paths(&names.plugins),
+        }
+    }
+}
+
+fn begins(beginnings: &[String], name: &str) -> bool {
+    name.contains(".so") && beginnings.iter().any(|it| name.starts_with(it.as_str()))
+}
