@@ -142,6 +142,7 @@ fn what_broke_on_an_h100_is_named() {
             "the first `torch.compile`",
         ),
         ("JAX_ENABLE_X64", "maybe", &jax, "`import jax`"),
+        ("JAX_DEFAULT_MATMUL_PRECISION", "foo", &jax, "`import jax`"),
         ("JAX_PLATFORMS", "gpu", &jax, "the first operation"),
         ("CUPY_ACCELERATORS", "foo", &cupy, "`import cupy`"),
     ] {
