@@ -28,10 +28,13 @@ impl Parser<'_> {
                 continue;
             }
             if let Some(array) = self.declared_array(&words)? {
-                words.push(Word(vec![Piece::Literal {
-                    text: array.name.clone(),
-                    quoted: false,
-                }]));
+                words.push(Word {
+                    span: array.span.start..array.span.start + array.name.len(),
+                    pieces: vec![Piece::Literal {
+                        text: array.name.clone(),
+                        quoted: false,
+                    }],
+                });
                 arrays.push(array);
                 continue;
             }
@@ -89,6 +92,7 @@ impl Parser<'_> {
 
     /// `NAME=…`, if it is here.
     pub(super) fn assignment(&mut self) -> Result<Option<Assignment>, Problem> {
+        let start = self.cursor.offset();
         let rest = self.cursor.rest();
         let length = rest
             .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
@@ -111,6 +115,7 @@ impl Parser<'_> {
                 .skip(length + subscript.len() + 2 + operator.len());
             self.word(Until::Blank, false)?;
             return Ok(Some(Assignment {
+                span: start..self.cursor.offset(),
                 name,
                 append: operator == "+=",
                 value: AssignedValue::Element(subscript),
@@ -120,9 +125,9 @@ impl Parser<'_> {
         if !append && !behind.starts_with('=') {
             return Ok(None);
         }
-        let start = length + 1 + usize::from(append);
-        let value = if self.bash && rest[start..].starts_with('(') {
-            self.cursor.skip(start + 1);
+        let behind = length + 1 + usize::from(append);
+        let value = if self.bash && rest[behind..].starts_with('(') {
+            self.cursor.skip(behind + 1);
             let mut words = Vec::new();
             loop {
                 self.newlines()?;
@@ -136,10 +141,11 @@ impl Parser<'_> {
             }
             AssignedValue::Array(words)
         } else {
-            self.cursor.skip(start);
+            self.cursor.skip(behind);
             AssignedValue::Text(self.word(Until::Value, false)?)
         };
         Ok(Some(Assignment {
+            span: start..self.cursor.offset(),
             name,
             append,
             value,

@@ -1,34 +1,34 @@
 //! Parses commands: the grammar of POSIX shells, and what bash adds.
 
-use super::cursor::Cursor;
 use super::parser::{Parser, Problem, Until};
+use super::recovery::MAX_REPARSED;
 use super::syntax::{Command, CommandKind, Connective, Item, List, Pipeline, Word};
 use super::words::ends_word;
 
 /// Parses a script. What cannot be parsed becomes an unknown command, because a shell runs the lines before it.
 pub fn script(text: &str, bash: bool, extglob: bool) -> List {
+    let mut parser = Parser::new(text, bash, extglob);
+    let mut lines = List::new();
+    if let Err(problem) = parser.lines(&mut lines) {
+        lines.push(parser.unknown(problem));
+    }
+    lines
+}
+
+/// Parses a script as bash does, except that it goes on behind what cannot be parsed: that is an unknown command of one word, or an
+/// unknown word.
+///
+/// # Errors
+/// Commands are nested too deeply, or too much cannot be parsed: the position, and what is wrong.
+pub fn tolerant(text: &str) -> Result<List, (usize, Problem)> {
     let mut parser = Parser {
-        cursor: Cursor::new(text, 1),
-        depth: 0,
-        bash,
-        extglob,
-        here: Vec::new(),
+        reparsable: MAX_REPARSED,
+        ..Parser::new(text, true, false)
     };
     let mut lines = List::new();
-    loop {
-        match parser.line() {
-            Ok(Some(line)) => {
-                if let Some(on) = line.iter().rev().find_map(sets_extglob) {
-                    parser.extglob = on;
-                }
-                lines.extend(line);
-            }
-            Ok(None) => return lines,
-            Err(problem) => {
-                lines.push(parser.unknown(problem));
-                return lines;
-            }
-        }
+    match parser.lines(&mut lines) {
+        Ok(()) => Ok(lines),
+        Err(problem) => Err((parser.cursor.offset(), problem)),
     }
 }
 
@@ -47,6 +47,16 @@ fn sets_extglob(item: &Item) -> Option<bool> {
 }
 
 impl Parser<'_> {
+    fn lines(&mut self, lines: &mut List) -> Result<(), Problem> {
+        while let Some(line) = self.line()? {
+            if let Some(on) = line.iter().rev().find_map(sets_extglob) {
+                self.extglob = on;
+            }
+            lines.extend(line);
+        }
+        Ok(())
+    }
+
     /// The commands up to the end of a line, as a shell reads them; `None` at the end.
     pub(super) fn line(&mut self) -> Result<Option<List>, Problem> {
         self.newlines()?;
@@ -69,13 +79,8 @@ impl Parser<'_> {
         Ok(Some(list))
     }
 
-    pub(super) fn unknown(&self, problem: Problem) -> Item {
-        Item::of(Command {
-            line: self.cursor.line(),
-            text: problem.as_str().into(),
-            kind: CommandKind::Unknown(problem),
-            redirects: Vec::new(),
-        })
+    fn unknown(&self, problem: Problem) -> Item {
+        Item::of(self.unknown_command(problem))
     }
 
     /// The list of a whole text.
@@ -137,6 +142,7 @@ impl Parser<'_> {
         self.cursor.skip(1);
         for here in std::mem::take(&mut self.here) {
             let mut body = String::new();
+            let mut span = self.cursor.offset()..self.cursor.offset();
             while let Some(line) = self.cursor.take_line() {
                 let line = match here.strip_tabs {
                     true => line.trim_start_matches('\t'),
@@ -147,21 +153,19 @@ impl Parser<'_> {
                 }
                 body.push_str(line);
                 body.push('\n');
+                span.end = self.cursor.offset();
             }
             let word = match here.literal {
                 true => Word::default(),
                 false => {
-                    let mut parser = Parser {
-                        cursor: Cursor::new(&body, self.cursor.line()),
-                        depth: self.depth,
-                        bash: self.bash,
-                        extglob: self.extglob,
-                        here: Vec::new(),
-                    };
-                    parser.word(Until::End, false)?
+                    let parsed = self.of(&body, self.cursor.line()).word(Until::End, false);
+                    match self.reparsable {
+                        0 => parsed?,
+                        _ => parsed.unwrap_or_default(),
+                    }
                 }
             };
-            let _ = here.body.set(word);
+            let _ = here.body.set(Word { span, ..word });
         }
         Ok(())
     }
@@ -210,7 +214,7 @@ impl Parser<'_> {
         if negated {
             self.take_reserved();
         }
-        let mut commands = vec![self.nested(Self::command)?];
+        let mut commands = vec![self.command_or_unknown()?];
         loop {
             self.cursor.blanks();
             let text = self.cursor.rest();
@@ -222,7 +226,7 @@ impl Parser<'_> {
                 self.cursor.eat("&");
             }
             self.newlines()?;
-            commands.push(self.nested(Self::command)?);
+            commands.push(self.command_or_unknown()?);
         }
         Ok(Pipeline { negated, commands })
     }
