@@ -2,7 +2,7 @@
 
 use super::parser::{Parser, Problem, Until};
 use super::recovery::MAX_REPARSED;
-use super::syntax::{Command, CommandKind, Connective, Item, List, Pipeline, Word};
+use super::syntax::{CommandKind, Connective, Item, List, Pipeline, Word};
 use super::words::ends_word;
 
 /// Parses a script. What cannot be parsed becomes an unknown command, because a shell runs the lines before it.
@@ -16,10 +16,10 @@ pub fn script(text: &str, bash: bool, extglob: bool) -> List {
 }
 
 /// Parses a script as bash does, except that it goes on behind what cannot be parsed: that is an unknown command of one word, or an
-/// unknown word.
+/// unknown word. What is still open at the end is closed there.
 ///
 /// # Errors
-/// Commands are nested too deeply, or too much cannot be parsed: the position, and what is wrong.
+/// Too much cannot be parsed: the position, and what is wrong.
 pub fn tolerant(text: &str) -> Result<List, (usize, Problem)> {
     let mut parser = Parser {
         reparsable: MAX_REPARSED,
@@ -95,7 +95,7 @@ impl Parser<'_> {
     /// A list and the `)` behind it.
     pub fn list_in_parentheses(&mut self) -> Result<List, Problem> {
         let list = self.list(&[])?;
-        match self.cursor.eat(")") {
+        match self.cursor.eat(")") || self.closes() {
             true => Ok(list),
             false => Err("a parenthesis is not closed".to_owned()),
         }
@@ -103,6 +103,7 @@ impl Parser<'_> {
 
     /// Commands up to one of these reserved words, a `)`, `;;` or the end, which is not passed.
     pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Problem> {
+        self.check_blocks()?;
         let mut list = List::new();
         loop {
             self.newlines()?;
@@ -250,6 +251,7 @@ impl Parser<'_> {
                 self.take_reserved();
                 Ok(())
             }
+            false if self.closes() => Ok(()),
             false => Err(format!("`{word}` is missing")),
         }
     }

@@ -86,7 +86,6 @@ impl<'t> Parser<'t> {
         parse: impl FnOnce(&mut Self) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         if self.depth >= MAX_NESTING {
-            self.reparsable = 0;
             return Err("it is nested too deeply".to_owned());
         }
         self.depth += 1;

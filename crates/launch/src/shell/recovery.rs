@@ -9,6 +9,9 @@ use super::words::ends_word;
 /// How much of a script is parsed again at most, in bytes, to go on behind what cannot be parsed.
 pub(super) const MAX_REPARSED: usize = 1 << 20;
 
+/// The deepest nesting of blocks that are told apart. It leaves room for the words in them.
+const MAX_BLOCKS: usize = 20;
+
 /// Where a parser is.
 pub(super) struct Place<'t> {
     cursor: Cursor<'t>,
@@ -32,6 +35,19 @@ impl<'t> Parser<'t> {
             (self.cursor, self.here) = (to.cursor, to.here);
         }
         recovers
+    }
+
+    /// Whether a block that is open ends here.
+    pub(super) fn closes(&self) -> bool {
+        self.reparsable > 0 && self.cursor.peek().is_none()
+    }
+
+    /// Fails where blocks are no longer told apart.
+    pub(super) fn check_blocks(&self) -> Result<(), Problem> {
+        match self.reparsable > 0 && self.depth > MAX_BLOCKS {
+            true => Err("it is nested too deeply".to_owned()),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn unknown_command(&self, problem: Problem) -> Command {

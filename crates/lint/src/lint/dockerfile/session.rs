@@ -86,8 +86,8 @@ pub fn script_path(words: &[Argument]) -> Option<&str> {
     first.filter(is_script).map(|word| word.text.as_str())
 }
 
-/// The script of `bash -c 'script'`, and the position of its word.
-pub fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
+/// The script of `bash -c 'script'`.
+pub fn inline_script(words: &[Argument]) -> Option<&Argument> {
     let (program, options) = words.split_first()?;
     let name = program.text.rsplit('/').next()?;
     if !SHELLS.contains(&name) {
@@ -96,6 +96,5 @@ pub fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
     let option = options
         .iter()
         .position(|word| word.text.starts_with('-') && word.text.ends_with('c'))?;
-    let script = options.get(option + 1)?;
-    Some((&script.text, script.span.start))
+    options.get(option + 1)
 }
