@@ -11,53 +11,72 @@ const REDIRECTS: [&str; 12] = [
     "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">", "&>>", "&>",
 ];
 
+/// What a simple command consists of.
+#[derive(Default)]
+struct Parts {
+    assignments: Vec<Assignment>,
+    words: Vec<Word>,
+    arrays: Vec<Assignment>,
+    redirects: Vec<Redirect>,
+}
+
 impl Parser<'_> {
     pub(super) fn simple(&mut self) -> Result<(CommandKind, Vec<Redirect>), Problem> {
-        let (mut assignments, mut words, mut redirects) = (Vec::new(), Vec::new(), Vec::new());
-        let mut arrays = Vec::new();
+        let mut parts = Parts::default();
         loop {
             self.separator_blanks();
-            if let Some(redirect) = self.redirect()? {
-                redirects.push(redirect);
-                continue;
+            let is_function = parts.assignments.is_empty() && parts.words.len() == 1;
+            if is_function && self.cursor.peek() == Some('(') {
+                return self.function_of(&parts.words, parts.redirects);
             }
-            if words.is_empty()
-                && let Some(assignment) = self.assignment()?
-            {
-                assignments.push(assignment);
-                continue;
-            }
-            if let Some(array) = self.declared_array(&words)? {
-                words.push(Word {
-                    span: array.span.start..array.span.start + array.name.len(),
-                    pieces: vec![Piece::Literal {
-                        text: array.name.clone(),
-                        quoted: false,
-                    }],
-                });
-                arrays.push(array);
-                continue;
-            }
-            match self.cursor.peek() {
-                Some('(') if assignments.is_empty() && words.len() == 1 => {
-                    return self.function_of(&words, redirects);
-                }
-                Some('(') => return Err("a parenthesis is unexpected".to_owned()),
-                Some('<' | '>') => words.push(self.some_word()?),
-                Some(c) if !ends_word(c) => words.push(self.some_word()?),
-                _ => break,
+            let start = self.place();
+            match self.part(&mut parts) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // The command without what cannot be parsed.
+                Err(_) if !parts.words.is_empty() && self.recovers(start) => break,
+                Err(problem) => return Err(problem),
             }
         }
-        if assignments.is_empty() && words.is_empty() && redirects.is_empty() {
+        if parts.assignments.is_empty() && parts.words.is_empty() && parts.redirects.is_empty() {
             let found = self.cursor.peek().map_or("end".into(), |c| c.to_string());
             return Err(format!("`{found}` is unexpected"));
         }
         let kind = CommandKind::Simple {
-            assignments,
-            words,
-            arrays,
+            assignments: parts.assignments,
+            words: parts.words,
+            arrays: parts.arrays,
         };
-        Ok((kind, redirects))
+        Ok((kind, parts.redirects))
+    }
+
+    /// Adds the next part of a simple command; false at its end.
+    fn part(&mut self, parts: &mut Parts) -> Result<bool, Problem> {
+        if let Some(redirect) = self.redirect()? {
+            parts.redirects.push(redirect);
+        } else if parts.words.is_empty()
+            && let Some(assignment) = self.assignment()?
+        {
+            parts.assignments.push(assignment);
+        } else if let Some(array) = self.declared_array(&parts.words)? {
+            parts.words.push(Word {
+                span: array.span.start..array.span.start + array.name.len(),
+                pieces: vec![Piece::Literal {
+                    text: array.name.clone(),
+                    quoted: false,
+                }],
+            });
+            parts.arrays.push(array);
+        } else {
+            match self.cursor.peek() {
+                Some('(') => return Err("a parenthesis is unexpected".to_owned()),
+                Some(c) if !ends_word(c) || matches!(c, '<' | '>') => {
+                    parts.words.push(self.some_word()?);
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// `NAME=(…)` behind `declare` and the like.

@@ -205,17 +205,20 @@ impl<'s> Visitor<'s> {
     }
 
     fn arms(&mut self, subject: &'s Word, arms: &'s [Arm], around: &Surroundings<'s>) {
-        // Behind `;&`, the next arm runs without a match.
-        let is_decided = arms.iter().all(|arm| arm.end == ";;");
-        for (at, arm) in arms.iter().enumerate() {
+        let (mut first, mut is_decided) = (0, true);
+        for (at, arm) in arms.iter().take(MAX_ARMS).enumerate() {
             let condition = Condition::Case {
                 subject,
-                arm,
-                earlier: &arms[..at],
+                arms: &arms[first..=at],
+                earlier: &arms[..first],
             };
-            let is_decided = is_decided && at < MAX_ARMS;
             self.list(&arm.body, &around.with(is_decided.then_some(condition)));
+            // Behind `;&`, the next arm runs, too; behind `;;&`, those that match.
+            first = if arm.end == ";&" { first } else { at + 1 };
+            is_decided &= arm.end != ";;&";
         }
+        let others = arms.iter().skip(MAX_ARMS);
+        others.for_each(|arm| self.list(&arm.body, &around.open()));
     }
 }
 

@@ -17,8 +17,9 @@ pub enum Condition<'s> {
     /// An arm of a `case`.
     Case {
         subject: &'s Word,
-        arm: &'s Arm,
-        /// The arms before it.
+        /// The arm, with those before it that fall through to it.
+        arms: &'s [Arm],
+        /// The arms before these.
         earlier: &'s [Arm],
     },
 }
@@ -41,26 +42,18 @@ impl Condition<'_> {
             Condition::Test { command, succeeds } => Some(test(command, texts)? == *succeeds),
             Condition::Case {
                 subject,
-                arm,
+                arms,
                 earlier,
             } => {
                 let subject = texts(subject)?;
-                let matches = |arm: &Arm| {
+                let matches = |arms: &[Arm]| {
                     let mut is_match = false;
-                    for pattern in &arm.patterns {
+                    for pattern in arms.iter().flat_map(|arm| &arm.patterns) {
                         is_match |= fits(&subject, &texts(pattern)?)?;
                     }
                     Some(is_match)
                 };
-                if !matches(arm)? {
-                    return Some(false);
-                }
-                for arm in *earlier {
-                    if matches(arm)? {
-                        return Some(false);
-                    }
-                }
-                Some(true)
+                Some(matches(arms)? && !matches(earlier)?)
             }
         }
     }
