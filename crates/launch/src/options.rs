@@ -52,8 +52,8 @@ impl Given {
 }
 
 impl Options {
-    /// Takes the options before the first operand off the arguments.
-    pub fn leading(&self, rest: &mut Vec<Value>) -> Result<Given, String> {
+    /// Takes the options before the first operand off the arguments. Unless `strict`, one that is not known has no value.
+    pub fn leading(&self, rest: &mut Vec<Value>, strict: bool) -> Result<Given, String> {
         let mut given = Given::default();
         while let Some(first) = rest.first() {
             let text = first.known().ok_or("its arguments are unknown")?.to_owned();
@@ -65,25 +65,10 @@ impl Options {
                 break;
             }
             rest.remove(0);
-            self.read(&text, rest, &mut given)?;
+            let read = self.read(&text, rest, &mut given);
+            read.or_else(|problem| if strict { Err(problem) } else { Ok(()) })?;
         }
         Ok(given)
-    }
-
-    /// As [`Self::leading`]; an option that is not known has no value.
-    pub fn leading_with_unknown(&self, rest: &mut Vec<Value>) -> Given {
-        let mut given = Given::default();
-        while let Some(text) = rest.first().and_then(Value::known).map(str::to_owned) {
-            if !self.is_option(&text) {
-                break;
-            }
-            rest.remove(0);
-            if text == "--" {
-                break;
-            }
-            let _ = self.take(&text, rest, &mut given);
-        }
-        given
     }
 
     /// Reads all arguments; options may follow operands.

@@ -37,7 +37,7 @@ impl Knowledge {
             return None;
         }
         let mut rest = words[1..].iter().map(|it| Value::from(*it)).collect();
-        let given = wrapper.options.leading_with_unknown(&mut rest);
+        let given = wrapper.options.leading(&mut rest, false).ok()?;
         let at = words.len() - rest.len() + wrapper.operands_behind(&given);
         (at < words.len()).then_some(at)
     }
@@ -144,7 +144,7 @@ fn identity(given: &Given, process: &mut Process, context: &WrapperContext) -> R
 
 /// Takes options and operands off the arguments.
 fn options(wrapper: &Wrapper, rest: &mut Vec<Value>) -> Result<Given, String> {
-    let mut given = wrapper.options.leading(rest)?;
+    let mut given = wrapper.options.leading(rest, true)?;
     if given
         .options
         .iter()

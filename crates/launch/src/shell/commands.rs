@@ -10,7 +10,7 @@ pub fn script(text: &str, bash: bool, extglob: bool) -> List {
     let mut parser = Parser::new(text, bash, extglob);
     let mut lines = List::new();
     if let Err(problem) = parser.lines(&mut lines) {
-        lines.push(parser.unknown(problem));
+        lines.push(Item::of(parser.unknown_command(problem)));
     }
     lines
 }
@@ -77,10 +77,6 @@ impl Parser<'_> {
             }
         }
         Ok(Some(list))
-    }
-
-    fn unknown(&self, problem: Problem) -> Item {
-        Item::of(self.unknown_command(problem))
     }
 
     /// The list of a whole text.
@@ -159,11 +155,8 @@ impl Parser<'_> {
             let word = match here.literal {
                 true => Word::default(),
                 false => {
-                    let parsed = self.of(&body, self.cursor.line()).word(Until::End, false);
-                    match self.reparsable {
-                        0 => parsed?,
-                        _ => parsed.unwrap_or_default(),
-                    }
+                    let mut parser = self.of(&body, self.cursor.line());
+                    parser.word(Until::End, false)?
                 }
             };
             let _ = here.body.set(Word { span, ..word });

@@ -30,3 +30,4 @@ mod words;
 pub use commands::tolerant;
 pub(super) use host::{Host, Outcome, Presence};
 pub(super) use start::{ShellStart, run};
+pub use words::is_name;

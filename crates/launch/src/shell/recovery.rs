@@ -12,27 +12,21 @@ pub(super) const MAX_REPARSED: usize = 1 << 20;
 /// The deepest nesting of blocks that are told apart. It leaves room for the words in them.
 const MAX_BLOCKS: usize = 20;
 
-/// Where a parser is.
-pub(super) struct Place<'t> {
-    cursor: Cursor<'t>,
-    here: Vec<PendingHere>,
-}
+/// Where a parser is, with the here-documents that follow the line.
+type Place<'t> = (Cursor<'t>, Vec<PendingHere>);
 
 impl<'t> Parser<'t> {
     pub(super) fn place(&self) -> Place<'t> {
-        Place {
-            cursor: self.cursor,
-            here: self.here.clone(),
-        }
+        (self.cursor, self.here.clone())
     }
 
     /// Goes back after a problem, unless that ends the script.
     pub(super) fn recovers(&mut self, to: Place<'t>) -> bool {
-        let bytes = 1 + self.cursor.offset() - to.cursor.offset();
+        let bytes = 1 + self.cursor.offset() - to.0.offset();
         self.reparsable = self.reparsable.saturating_sub(bytes);
         let recovers = self.reparsable > 0;
         if recovers {
-            (self.cursor, self.here) = (to.cursor, to.here);
+            (self.cursor, self.here) = to;
         }
         recovers
     }
@@ -73,27 +67,24 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A word that cannot be parsed, up to a blank or an operator that is neither quoted nor in brackets.
+    /// A word that cannot be parsed, up to a blank or an operator that is not quoted.
     pub(super) fn unknown_word(&mut self, problem: Problem) -> Result<Word, Problem> {
         let start = self.cursor.offset();
-        let (mut quote, mut open, mut before) = (None, 0, ' ');
+        let mut quote = None;
         while let Some(c) = self.cursor.peek() {
             match (quote, c) {
                 (Some(it), c) if it == c => quote = None,
                 (Some(_), _) => {}
                 (None, '\'' | '"' | '`') => quote = Some(c),
-                (None, '(' | '{') if open > 0 || before == '$' => open += 1,
-                (None, ')' | '}') if open > 0 => open -= 1,
-                (None, c) if open == 0 && ends_word(c) => break,
+                (None, c) if ends_word(c) => break,
                 _ => {}
             }
             if c == '\\' {
                 self.cursor.next();
             }
             self.cursor.next();
-            before = c;
         }
-        if quote.is_some() || open > 0 {
+        if quote.is_some() || self.cursor.offset() == start {
             return Err(problem);
         }
         let span = start..self.cursor.offset();

@@ -15,7 +15,7 @@ pub(super) fn ends_word(c: char) -> bool {
 }
 
 /// Whether a text can be the name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars
         .next()
@@ -61,6 +61,7 @@ impl Parser<'_> {
             Err(problem) if until.is_argument() && self.recovers(start) => {
                 self.unknown_word(problem)
             }
+            Err(_) if until == Until::End && self.reparsable > 0 => Ok(Word::default()),
             parsed => parsed,
         }
     }

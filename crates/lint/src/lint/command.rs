@@ -1,14 +1,13 @@
 //! The commands of a shell script, and whether each of them always runs.
 
 use imgcheck_launch::shell::syntax::{
-    self, Arm, Assignment, CommandKind, Connective, Item, List, Pipeline, Redirect, Target,
-    TestToken, Word,
+    self, Arm, Assignment, CommandKind, Connective, Item, List, Pipeline, Redirect, Target, Word,
 };
 
-use super::condition::Condition;
+use super::condition::{Condition, operand};
 
 /// A command.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Command<'s> {
     /// The variables that are set for it, or without words for the rest of the script.
     pub assignments: &'s [Assignment],
@@ -141,7 +140,7 @@ impl<'s> Visitor<'s> {
                 },
                 piped,
                 loops: around.loops.clone(),
-                is_list: false,
+                ..Command::default()
             }),
             CommandKind::Group(list) | CommandKind::Subshell(list) => self.list(list, around),
             CommandKind::If {
@@ -165,7 +164,7 @@ impl<'s> Visitor<'s> {
             CommandKind::Case { word, arms } => self.arms(word, arms, around),
             // Whether a function is called is unknown.
             CommandKind::Function { body, .. } => self.command(body, false, &around.open()),
-            CommandKind::Test(tokens) => self.words(operands(tokens)),
+            CommandKind::Test(tokens) => self.words(tokens.iter().filter_map(operand).collect()),
             CommandKind::Arithmetic(_) | CommandKind::Unknown(_) => {}
         }
     }
@@ -174,14 +173,10 @@ impl<'s> Visitor<'s> {
     fn words(&mut self, words: Vec<&'s Word>) {
         if !words.is_empty() {
             self.commands.push(Command {
-                assignments: &[],
                 words,
-                redirects: &[],
                 conditional: true,
-                conditions: Vec::new(),
-                piped: false,
-                loops: Vec::new(),
                 is_list: true,
+                ..Command::default()
             });
         }
     }
@@ -195,9 +190,8 @@ impl<'s> Visitor<'s> {
         let mut around = around.clone();
         for (condition, body) in branches {
             self.list(condition, &around.open());
-            let condition = sole(condition);
-            self.list(body, &around.with(condition));
-            around = around.with(condition.and_then(Condition::negated));
+            self.list(body, &around.with(sole(condition, true)));
+            around = around.with(sole(condition, false));
         }
         if let Some(list) = otherwise {
             self.list(list, &around);
@@ -248,24 +242,16 @@ fn test(pipeline: &Pipeline) -> Option<Condition<'_>> {
     })
 }
 
-/// The condition of an `if`; `None` if it is more than one command.
-fn sole(list: &List) -> Option<Condition<'_>> {
+/// That the condition of an `if` holds or not; `None` if it is more than one command.
+fn sole(list: &List, holds: bool) -> Option<Condition<'_>> {
     let [item] = list.as_slice() else { return None };
     match item.first.commands.as_slice() {
         [command] if item.rest.is_empty() && !item.background => Some(Condition::Test {
             command,
-            succeeds: !item.first.negated,
+            succeeds: holds != item.first.negated,
         }),
         _ => None,
     }
-}
-
-fn operands(tokens: &[TestToken]) -> Vec<&Word> {
-    let words = tokens.iter().filter_map(|token| match token {
-        TestToken::Word(word) => Some(word),
-        _ => None,
-    });
-    words.collect()
 }
 
 #[cfg(test)]

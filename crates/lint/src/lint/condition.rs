@@ -25,17 +25,6 @@ pub enum Condition<'s> {
 }
 
 impl Condition<'_> {
-    /// The condition that holds if this one does not. An arm of a `case` has none.
-    pub fn negated(self) -> Option<Self> {
-        match self {
-            Condition::Test { command, succeeds } => Some(Condition::Test {
-                command,
-                succeeds: !succeeds,
-            }),
-            Condition::Case { .. } => None,
-        }
-    }
-
     /// Whether it holds; `None` if that is unknown.
     pub fn holds(&self, texts: Texts<'_>) -> Option<bool> {
         match self {
@@ -72,13 +61,7 @@ fn test(command: &Command, texts: Texts<'_>) -> Option<bool> {
             };
             (words.get(1..behind)?.iter().collect(), false)
         }
-        CommandKind::Test(tokens) => {
-            let word = |token| match token {
-                &TestToken::Word(ref word) => Some(word),
-                _ => None,
-            };
-            (tokens.iter().map(word).collect::<Option<_>>()?, true)
-        }
+        CommandKind::Test(tokens) => (tokens.iter().map(operand).collect::<Option<_>>()?, true),
         _ => return None,
     };
     match words.as_slice() {
@@ -86,6 +69,14 @@ fn test(command: &Command, texts: Texts<'_>) -> Option<bool> {
             Some(!simple(rest, is_double, texts)?)
         }
         words => simple(words, is_double, texts),
+    }
+}
+
+/// A word of `[[ … ]]`; `None` for an operator.
+pub fn operand(token: &TestToken) -> Option<&Word> {
+    match token {
+        TestToken::Word(word) => Some(word),
+        _ => None,
     }
 }
 

@@ -157,7 +157,7 @@ impl<'r> Reader<'r> {
                 let script = self.script(shell.span.clone());
                 let end = documents.last().map_or(shell.span.end, |here| here.end);
                 let documents = self.text.text.get(shell.span.end..end).unwrap_or_default();
-                Some(script.with_documents(documents, shell.span.end))
+                Some(script.with(documents, shell.span.end, None))
             }
             _ => None,
         };

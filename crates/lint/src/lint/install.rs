@@ -11,8 +11,9 @@ use self::pip::{pip, pip_defaults, synchronized, uv, uv_defaults};
 use self::system::system;
 use super::variables::Values;
 use imgcheck_launch as launch;
+use imgcheck_launch::shell::is_name;
 
-pub use self::effect::{Argument, Install, Project, is_name};
+pub use self::effect::{Argument, Install, Project};
 pub use self::pip::configured;
 
 /// Builtins of shells that run the command behind them.

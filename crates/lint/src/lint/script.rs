@@ -39,14 +39,10 @@ impl<'s> Script<'s> {
         Script::default().with(text, offset, Some(escape))
     }
 
-    /// The script with the here-documents that follow an instruction.
-    pub fn with_documents(self, text: &str, offset: usize) -> Self {
-        self.with(text, offset, None)
-    }
-
-    /// Joins lines as BuildKit does (`frontend/dockerfile/parser/parser.go`): comments and empty lines may come between continued lines,
-    /// and two escape characters do not continue a line.
-    fn with(mut self, text: &str, offset: usize, escape: Option<char>) -> Self {
+    /// Adds lines, for example the here-documents behind an instruction. Those that end in an escape character are joined as BuildKit
+    /// does (`frontend/dockerfile/parser/parser.go`): comments and empty lines may come between them, and two escape characters do not continue
+    /// a line.
+    pub fn with(mut self, text: &str, offset: usize, escape: Option<char>) -> Self {
         let mut at = offset;
         let mut is_continued = false;
         for line in text.split_inclusive('\n') {

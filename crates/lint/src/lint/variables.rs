@@ -148,67 +148,47 @@ fn value(
         return None;
     }
     let set = values(name);
+    let (is_filled, operation) = match operation.strip_prefix(':') {
+        Some(operation) => (true, operation),
+        None => (false, operation),
+    };
+    let set = set.filter(|value| !is_filled || !value.is_empty());
     let other = |text: &str| {
         let expanded = expand(text, escape, values, depth + 1);
         expanded.known.then_some(expanded.text)
     };
-    let filled = set.clone().filter(|value| !value.is_empty());
-    let instead = |value: Option<String>, text: &str| match value {
-        Some(_) => other(text),
-        None => Some(String::new()),
-    };
-    let after = |operator: &str| operation.strip_prefix(operator);
-    if operation.is_empty() || after("?").is_some() {
-        set
-    } else if after(":?").is_some() {
-        filled
-    } else if let Some(text) = after(":-").or_else(|| after(":=")) {
-        filled.or_else(|| other(text))
-    } else if let Some(text) = after(":+") {
-        instead(filled, text)
-    } else if let Some(text) = after("-") {
-        set.or_else(|| other(text))
-    } else if let Some(text) = after("+") {
-        instead(set, text)
-    } else if let Some(text) = after("%") {
-        Some(without_end(set.as_deref()?, text))
-    } else if let Some(text) = after("#") {
-        Some(without_start(set.as_deref()?, text))
-    } else {
-        replaced(set.as_deref()?, after("/")?)
+    let mut characters = operation.chars();
+    match (characters.next(), characters.as_str()) {
+        (Some('?'), _) => set,
+        (Some('-' | '='), text) => set.or_else(|| other(text)),
+        (Some('+'), text) => set.map_or(Some(String::new()), |_| other(text)),
+        _ if is_filled => None,
+        (None, _) => set,
+        (Some(sign @ ('%' | '#')), pattern) => Some(trimmed(&set?, sign, pattern)),
+        (Some('/'), text) => replaced(&set?, text),
+        _ => None,
     }
 }
 
-/// `${X%pattern}` removes the shortest matching suffix, `${X%%pattern}` the longest.
-fn without_end(value: &str, pattern: &str) -> String {
-    let (longest, pattern) = match pattern.strip_prefix('%') {
+/// `${X%pattern}` removes the shortest matching suffix, `${X%%pattern}` the longest, `#` a prefix.
+fn trimmed(value: &str, sign: char, pattern: &str) -> String {
+    let (is_longest, pattern) = match pattern.strip_prefix(sign) {
         Some(pattern) => (true, pattern),
         None => (false, pattern),
     };
-    let fits = |at: &usize| fits(&value[*at..], pattern);
-    let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let found = if longest {
-        places.find(fits)
-    } else {
-        places.rfind(fits)
+    let is_suffix = sign == '%';
+    let split = |at: usize| match value.split_at(at) {
+        (kept, cut) if is_suffix => (kept, cut),
+        (cut, kept) => (kept, cut),
     };
-    value[..found.unwrap_or(value.len())].to_owned()
-}
-
-/// `${X#pattern}` removes the shortest matching prefix, `${X##pattern}` the longest.
-fn without_start(value: &str, pattern: &str) -> String {
-    let (longest, pattern) = match pattern.strip_prefix('#') {
-        Some(pattern) => (true, pattern),
-        None => (false, pattern),
+    let places = value.char_indices().map(|(at, _)| at);
+    let kept = places.chain([value.len()]).map(split);
+    let mut kept = kept.filter(|(_, cut)| fits(cut, pattern));
+    let found = match is_longest == is_suffix {
+        true => kept.next(),
+        false => kept.last(),
     };
-    let fits = |at: &usize| fits(&value[..*at], pattern);
-    let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let found = if longest {
-        places.rfind(fits)
-    } else {
-        places.find(fits)
-    };
-    value[found.unwrap_or(0)..].to_owned()
+    found.map_or(value, |(kept, _)| kept).to_owned()
 }
 
 /// `${X/a/b}` replaces the first occurrence, `${X//a/b}` all. Patterns are not supported.

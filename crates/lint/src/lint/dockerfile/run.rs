@@ -162,9 +162,7 @@ impl State<'_> {
             && SHELLS.contains(&name.as_str())
             && session.depth < MAX_DEPTH
         {
-            session.depth += 1;
-            self.script(text, body, session)?;
-            session.depth -= 1;
+            self.nested(text, body, conditional, session)?;
         }
         if assign(&words, conditional, session) {
             return Ok(());

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::install::{Argument, is_name};
+use super::super::install::Argument;
 use super::copies::place;
 use imgcheck_base::lexical::name_of;
+use imgcheck_launch::shell::is_name;
 
 /// Programs that run a script.
 pub const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];

@@ -15,7 +15,6 @@ use super::facts::{Container, Workload};
 use super::kinds::Kinds;
 use super::text::Manifest;
 use crate::lint::{Argument, Script, commands};
-use options::Word;
 use program::program;
 
 /// The maximum nesting of here-documents.
@@ -60,7 +59,7 @@ struct Reader<'m> {
     values: BTreeMap<String, String>,
     containers: Vec<Container>,
     /// Commands that start no container.
-    others: Vec<Vec<Word>>,
+    others: Vec<Vec<Argument>>,
 }
 
 impl Reader<'_> {
@@ -68,28 +67,25 @@ impl Reader<'_> {
     fn script(&mut self, script: &Script, depth: usize) {
         let parsed = script.parse().ok().filter(|_| depth < MAX_DEPTH);
         let Some(list) = parsed else {
-            return self.others.push(vec![Word {
+            return self.others.push(vec![Argument {
+                known: false,
                 text: script.text.to_string(),
                 span: script.span(0..script.text.len()),
             }]);
         };
         for command in commands(&list) {
             let values = |name: &str| self.values.get(name).cloned();
-            let words = script.arguments(&command, &values);
-            let words = words
-                .into_iter()
-                .map(|Argument { text, span, .. }| Word { text, span });
-            self.command(words.collect());
+            self.command(script.arguments(&command, &values));
             if let Some(body) = script.here_document(&command) {
                 self.script(&body, depth + 1);
             }
         }
     }
 
-    fn command(&mut self, words: Vec<Word>) {
+    fn command(&mut self, words: Vec<Argument>) {
         if let Some(assigned) = program::assignments(&words) {
             self.values.extend(assigned);
-            let runs = |it: &Word| it.text.contains("$(") || it.text.contains('`');
+            let runs = |it: &Argument| it.text.contains("$(") || it.text.contains('`');
             if words.iter().any(runs) {
                 self.others.push(words);
             }
@@ -103,7 +99,7 @@ impl Reader<'_> {
 }
 
 /// The container that a command starts, if it is one of those that are read.
-fn start(words: &[Word], job: &slurm::Job, manifest: &Manifest) -> Option<Container> {
+fn start(words: &[Argument], job: &slurm::Job, manifest: &Manifest) -> Option<Container> {
     let text = |at: usize| words.get(at).map(|word| word.text.as_str());
     let name = text(0).unwrap_or_default();
     match (name.rsplit('/').next().unwrap_or(name), text(1)) {
