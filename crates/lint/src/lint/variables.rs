@@ -186,7 +186,7 @@ fn trimmed(value: &str, sign: char, pattern: &str) -> String {
     let mut kept = kept.filter(|(_, cut)| fits(cut, pattern));
     let found = match is_longest == is_suffix {
         true => kept.next(),
-        false => kept.last(),
+        false => kept.next_back(),
     };
     found.map_or(value, |(kept, _)| kept).to_owned()
 }
