@@ -67,24 +67,27 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A word that cannot be parsed, up to a blank or an operator that is not quoted.
+    /// A word that cannot be parsed, up to a blank or an operator that is neither quoted nor in brackets.
     pub(super) fn unknown_word(&mut self, problem: Problem) -> Result<Word, Problem> {
         let start = self.cursor.offset();
-        let mut quote = None;
+        let (mut quote, mut open, mut before) = (None, 0, ' ');
         while let Some(c) = self.cursor.peek() {
             match (quote, c) {
                 (Some(it), c) if it == c => quote = None,
                 (Some(_), _) => {}
                 (None, '\'' | '"' | '`') => quote = Some(c),
-                (None, c) if ends_word(c) => break,
+                (None, '(' | '{') if open > 0 || before == '$' => open += 1,
+                (None, ')' | '}') if open > 0 => open -= 1,
+                (None, c) if open == 0 && ends_word(c) => break,
                 _ => {}
             }
             if c == '\\' {
                 self.cursor.next();
             }
             self.cursor.next();
+            before = c;
         }
-        if quote.is_some() || self.cursor.offset() == start {
+        if quote.is_some() || open > 0 || self.cursor.offset() == start {
             return Err(problem);
         }
         let span = start..self.cursor.offset();
