@@ -46,6 +46,23 @@ fn conditional_commands_are_recognized() {
 }
 
 #[test]
+fn what_cannot_be_parsed_hides_nothing_behind_it() {
+    for (text, expected) in [
+        (
+            "make -j$(( $(nproc) / 2 )) && a",
+            vec!["make -j$(( $(nproc) / 2 ))", "a"],
+        ),
+        ("a \"${X:-'y z'}\" b; c", vec!["a \"${X:-'y z'}\" b", "c"]),
+        ("a b (c; d", vec!["a b", "c", "d"]),
+        ("a b 'c; d", vec!["a b", "d"]),
+        ("coproc a; b", vec!["a", "b"]),
+        ("{ if a; then b; fi; c", vec!["c"]),
+    ] {
+        assert_eq!(certain(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn conditions_are_decided_if_their_words_are_known() {
     let runs = |text: &str| {
         let script = instruction(text);
@@ -107,6 +124,12 @@ fn conditions_are_decided_if_their_words_are_known() {
             "-a +b +c -d +e",
         ),
         ("case $X in arm64) a;; *) d;; esac", "?a ?d"),
+        (
+            "case $ARCH in amd64) a;& arm64) b;; x86) c;; esac",
+            "+a +b -c",
+        ),
+        ("case $ARCH in amd64) a;;& arm64) b;; esac", "+a ?b"),
+        ("! [ $ARCH = arm64 ] && a; (( 1 )) && b", "+a ?b"),
         (
             "if [ $ARCH = amd64 ]; then if [ $ARCH = arm64 ]; then a; fi; b; fi",
             "-a +b",
