@@ -10,12 +10,12 @@ use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::limits::Limits;
 use imgcheck_fuzz::place::check;
 use imgcheck_lint::lint::{self, FileKind, Neighbour, Sources};
-use imgcheck_model::stack::Catalogue;
+use imgcheck_model::knowledge::Knowledge;
 use imgcheck_rules::rules::evaluate::{Surroundings, evaluate};
 use imgcheck_rules::rules::{Facts, RuleSet};
 
-static CATALOGUE: LazyLock<Catalogue> =
-    LazyLock::new(|| imgcheck_model::knowledge::catalogue().expect("the built-in catalogue"));
+static KNOWLEDGE: LazyLock<Knowledge> =
+    LazyLock::new(|| Knowledge::read().expect("the built-in tables"));
 static RULES: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::builtin().expect("the built-in rules"));
 
 pub fn fuzz(text: &str) {
@@ -43,7 +43,7 @@ pub fn fuzz(text: &str) {
         None => Neighbour::Missing,
     };
     let _ = (FileKind::of_text("x.txt", text), FileKind::of_name(text));
-    let Ok(sources) = lint::read(name, text, kind, &CATALOGUE, &neighbours) else {
+    let Ok(sources) = lint::read(name, text, kind, &KNOWLEDGE, &neighbours) else {
         return;
     };
     files.insert(name, text);

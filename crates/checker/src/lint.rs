@@ -56,7 +56,7 @@ impl Checker {
             |judge| {
                 let mut files = 0..;
                 let number = |file| judge((files.next(), file));
-                lint_files::read(request, &self.knowledge.catalogue, cancellation, number)
+                lint_files::read(request, &self.knowledge, cancellation, number)
             },
             |(at, (path, sources))| {
                 let judge = |sources| self.lint_one(sources, &bases, day, cancellation);

@@ -9,7 +9,7 @@ use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::lexical;
 use imgcheck_lint::lint::{self, FileKind, Sources};
-use imgcheck_model::stack::Catalogue;
+use imgcheck_model::knowledge::Knowledge;
 
 /// The maximum number of entries in a directory and those below it.
 const MAX_ENTRIES: usize = 500_000;
@@ -36,11 +36,11 @@ pub type ReadFile = (PathBuf, Result<Sources>);
 /// A directory cannot be read or has no such file, or the request was cancelled.
 pub fn read(
     request: &LintRequest,
-    catalogue: &Catalogue,
+    knowledge: &Knowledge,
     cancellation: &Cancellation,
     mut hand_over: impl FnMut(ReadFile),
 ) -> Result<()> {
-    let sources = |file: &LintFile| sources(file, request, catalogue).transpose();
+    let sources = |file: &LintFile| sources(file, request, knowledge).transpose();
     let mut named = HashSet::new();
     for file in files_of(&request.files, cancellation)? {
         cancellation.check()?;
@@ -90,7 +90,7 @@ fn builds(path: &Path) -> bool {
 fn sources(
     file: &LintFile,
     request: &LintRequest,
-    catalogue: &Catalogue,
+    knowledge: &Knowledge,
 ) -> Result<Option<Sources>> {
     let LintFile { path, is_named } = file;
     let kind = request.kind;
@@ -103,7 +103,7 @@ fn sources(
         let kind =
             kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
         let text = lint::text_of(path, lint::MAX_FILE)?;
-        let read = lint::read("-", &text, kind, catalogue, &|_| lint::Neighbour::Unread);
+        let read = lint::read("-", &text, kind, knowledge, &|_| lint::Neighbour::Unread);
         return read.map(Some);
     }
     let text = lint::load(path, lint::MAX_FILE)?;
@@ -124,9 +124,9 @@ fn sources(
             let inside = context.join("Dockerfile");
             let neighbours = |relative: &str| lint::neighbour(&inside, relative);
             let context = lexical::shown(context);
-            lint::read_in(&context, &name, &text, kind, catalogue, &neighbours)
+            lint::read_in(&context, &name, &text, kind, knowledge, &neighbours)
         }
-        None => lint::read(&name, &text, kind, catalogue, &|relative| {
+        None => lint::read(&name, &text, kind, knowledge, &|relative| {
             lint::neighbour(path, relative)
         }),
     };

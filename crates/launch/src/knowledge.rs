@@ -132,7 +132,7 @@ pub(crate) struct Wrapper {
     /// The library that it preloads.
     #[serde(default)]
     pub library: String,
-    /// It changes the environment in ways that are not modeled.
+    /// It changes the environment in ways that are not modeled. Without options, where its command begins is unknown, too.
     #[serde(default)]
     pub unknown: bool,
     /// Where this is documented.

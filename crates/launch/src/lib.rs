@@ -23,7 +23,7 @@ mod process;
 mod program;
 mod projects;
 mod sed;
-mod shell;
+pub mod shell;
 mod step;
 mod sudo;
 mod user;

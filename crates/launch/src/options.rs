@@ -12,6 +12,8 @@ pub(crate) struct Options {
     pub flags: Vec<String>,
     /// Those with a value.
     pub values: Vec<String>,
+    /// Those with a value whose effect is not modeled.
+    pub unknown: Vec<String>,
     /// Those with a value that is part of the same word: `--name=value`, `-nvalue`. Without a value, they are flags.
     pub attached: Vec<String>,
 }
@@ -50,8 +52,8 @@ impl Given {
 }
 
 impl Options {
-    /// Takes the options before the first operand off the arguments.
-    pub fn leading(&self, rest: &mut Vec<Value>) -> Result<Given, String> {
+    /// Takes the options before the first operand off the arguments. Unless `strict`, one that is not known has no value.
+    pub fn leading(&self, rest: &mut Vec<Value>, strict: bool) -> Result<Given, String> {
         let mut given = Given::default();
         while let Some(first) = rest.first() {
             let text = first.known().ok_or("its arguments are unknown")?.to_owned();
@@ -63,7 +65,8 @@ impl Options {
                 break;
             }
             rest.remove(0);
-            self.read(&text, rest, &mut given)?;
+            let read = self.read(&text, rest, &mut given);
+            read.or_else(|problem| if strict { Err(problem) } else { Ok(()) })?;
         }
         Ok(given)
     }
@@ -91,12 +94,17 @@ impl Options {
         text.starts_with('-') && (text != "-" || self.has_flag(text))
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.flags.is_empty() && self.values.is_empty()
+    }
+
     fn has_flag(&self, name: &str) -> bool {
         self.flags.iter().any(|it| it == name)
     }
 
     fn has_value(&self, name: &str) -> bool {
-        self.values.iter().any(|it| it == name)
+        let mut values = self.values.iter().chain(&self.unknown);
+        values.any(|it| it == name)
     }
 
     fn has_attached(&self, name: &str) -> bool {
@@ -105,7 +113,15 @@ impl Options {
 
     /// Reads one word with options, and the value that may follow it.
     fn read(&self, text: &str, rest: &mut Vec<Value>, given: &mut Given) -> Result<(), String> {
-        let unknown = || format!("its option {text} is not understood");
+        self.take(text, rest, given)?;
+        match given.options.last() {
+            Some((name, _)) if self.unknown.contains(name) => Err(not_understood(text)),
+            _ => Ok(()),
+        }
+    }
+
+    fn take(&self, text: &str, rest: &mut Vec<Value>, given: &mut Given) -> Result<(), String> {
+        let unknown = || not_understood(text);
         let mut next = |name: String| match rest.is_empty() {
             true => Err(unknown()),
             false => Ok((name, rest.remove(0))),
@@ -152,4 +168,8 @@ impl Options {
         }
         Ok(())
     }
+}
+
+fn not_understood(option: &str) -> String {
+    format!("its option {option} is not understood")
 }

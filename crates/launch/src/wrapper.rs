@@ -10,6 +10,7 @@ use super::projects::{self, ProjectEnvironment};
 use super::sudo;
 use super::user::{GROUP, PASSWD, User};
 use super::value::{Cause, Value};
+use imgcheck_base::lexical::name_of;
 use imgcheck_image::RootFilesystem;
 
 /// What a wrapper is started in.
@@ -24,6 +25,29 @@ pub(crate) struct WrapperContext<'r, 'c> {
     pub executable: &'c str,
     /// Whether a script may have changed a file.
     pub is_unknown: &'c dyn Fn(&str) -> bool,
+}
+
+impl Knowledge {
+    /// Where the command begins that a program such as `sudo` starts; the first of the words is the name of the program. `None` if it
+    /// starts none, if a subcommand does (`conda run`), or if that is unknown.
+    pub fn wrapped_command(&self, words: &[&str]) -> Option<usize> {
+        let wrapper = self.wrapper(name_of(words.first()?), None)?;
+        let is_known = !wrapper.unknown || !wrapper.options.is_empty();
+        if !is_known || wrapper.effect == Effect::Daemon {
+            return None;
+        }
+        let mut rest = words[1..].iter().map(|it| Value::from(*it)).collect();
+        let given = wrapper.options.leading(&mut rest, false).ok()?;
+        let at = words.len() - rest.len() + wrapper.operands_behind(&given);
+        (at < words.len()).then_some(at)
+    }
+}
+
+impl Wrapper {
+    /// The number of operands between these options and the command.
+    fn operands_behind(&self, given: &Given) -> usize {
+        self.operands + usize::from(self.mask && given.options.is_empty())
+    }
 }
 
 /// Makes of a wrapper's process that of the program which it starts. `Ok(false)` if it starts none. An error says what is not understood.
@@ -120,7 +144,7 @@ fn identity(given: &Given, process: &mut Process, context: &WrapperContext) -> R
 
 /// Takes options and operands off the arguments.
 fn options(wrapper: &Wrapper, rest: &mut Vec<Value>) -> Result<Given, String> {
-    let mut given = wrapper.options.leading(rest)?;
+    let mut given = wrapper.options.leading(rest, true)?;
     if given
         .options
         .iter()
@@ -128,8 +152,7 @@ fn options(wrapper: &Wrapper, rest: &mut Vec<Value>) -> Result<Given, String> {
     {
         return Err("its arguments are unknown".to_owned());
     }
-    let needs_mask = wrapper.mask && given.options.is_empty();
-    for _ in 0..wrapper.operands + usize::from(needs_mask) {
+    for _ in 0..wrapper.operands_behind(&given) {
         if rest.is_empty() {
             return Err("an operand is missing".to_owned());
         }

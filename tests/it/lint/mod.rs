@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use imgcheck_lint::lint::{FileKind, Neighbour, Sources, read};
-use imgcheck_model::stack::Catalogue;
+use imgcheck_model::knowledge::Knowledge;
 
 use crate::program::{imgcheck, lint, undated};
 
@@ -70,10 +70,10 @@ fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn parse(kind: FileKind, text: &str) -> Option<Sources> {
     thread_local! {
-        static CATALOGUE: Catalogue = imgcheck_model::knowledge::catalogue().unwrap();
+        static KNOWLEDGE: Knowledge = Knowledge::read().unwrap();
     }
-    CATALOGUE.with(|catalogue| {
-        read("f", text, kind, catalogue, &|_| {
+    KNOWLEDGE.with(|knowledge| {
+        read("f", text, kind, knowledge, &|_| {
             Neighbour::Text("torch==2.8.0\n".to_owned())
         })
         .ok()

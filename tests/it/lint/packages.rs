@@ -70,6 +70,10 @@ fn packages_are_found_however_they_are_installed() {
             vec!["0: x==1"],
         ),
         (
+            "FROM a\nRUN <<EOF\ncat <<X > /y.sh\npip install no\nX\ngosu app pip install x==1\nEOF",
+            vec!["0: x==1"],
+        ),
+        (
             "FROM a\nRUN <<EOF\npip install x==1\nEOF\nRUN pip install y",
             vec!["0: x==1", "0: y"],
         ),

@@ -11,50 +11,72 @@ const REDIRECTS: [&str; 12] = [
     "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">", "&>>", "&>",
 ];
 
+/// What a simple command consists of.
+#[derive(Default)]
+struct Parts {
+    assignments: Vec<Assignment>,
+    words: Vec<Word>,
+    arrays: Vec<Assignment>,
+    redirects: Vec<Redirect>,
+}
+
 impl Parser<'_> {
     pub(super) fn simple(&mut self) -> Result<(CommandKind, Vec<Redirect>), Problem> {
-        let (mut assignments, mut words, mut redirects) = (Vec::new(), Vec::new(), Vec::new());
-        let mut arrays = Vec::new();
+        let mut parts = Parts::default();
         loop {
             self.separator_blanks();
-            if let Some(redirect) = self.redirect()? {
-                redirects.push(redirect);
-                continue;
+            let is_function = parts.assignments.is_empty() && parts.words.len() == 1;
+            if is_function && self.cursor.peek() == Some('(') {
+                return self.function_of(&parts.words, parts.redirects);
             }
-            if words.is_empty()
-                && let Some(assignment) = self.assignment()?
-            {
-                assignments.push(assignment);
-                continue;
-            }
-            if let Some(array) = self.declared_array(&words)? {
-                words.push(Word(vec![Piece::Literal {
-                    text: array.name.clone(),
-                    quoted: false,
-                }]));
-                arrays.push(array);
-                continue;
-            }
-            match self.cursor.peek() {
-                Some('(') if assignments.is_empty() && words.len() == 1 => {
-                    return self.function_of(&words, redirects);
-                }
-                Some('(') => return Err("a parenthesis is unexpected".to_owned()),
-                Some('<' | '>') => words.push(self.some_word()?),
-                Some(c) if !ends_word(c) => words.push(self.some_word()?),
-                _ => break,
+            let start = self.place();
+            match self.part(&mut parts) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // The command without what cannot be parsed.
+                Err(_) if !parts.words.is_empty() && self.recovers(start) => break,
+                Err(problem) => return Err(problem),
             }
         }
-        if assignments.is_empty() && words.is_empty() && redirects.is_empty() {
+        if parts.assignments.is_empty() && parts.words.is_empty() && parts.redirects.is_empty() {
             let found = self.cursor.peek().map_or("end".into(), |c| c.to_string());
             return Err(format!("`{found}` is unexpected"));
         }
         let kind = CommandKind::Simple {
-            assignments,
-            words,
-            arrays,
+            assignments: parts.assignments,
+            words: parts.words,
+            arrays: parts.arrays,
         };
-        Ok((kind, redirects))
+        Ok((kind, parts.redirects))
+    }
+
+    /// Adds the next part of a simple command; false at its end.
+    fn part(&mut self, parts: &mut Parts) -> Result<bool, Problem> {
+        if let Some(redirect) = self.redirect()? {
+            parts.redirects.push(redirect);
+        } else if parts.words.is_empty()
+            && let Some(assignment) = self.assignment()?
+        {
+            parts.assignments.push(assignment);
+        } else if let Some(array) = self.declared_array(&parts.words)? {
+            parts.words.push(Word {
+                span: array.span.start..array.span.start + array.name.len(),
+                pieces: vec![Piece::Literal {
+                    text: array.name.clone(),
+                    quoted: false,
+                }],
+            });
+            parts.arrays.push(array);
+        } else {
+            match self.cursor.peek() {
+                Some('(') => return Err("a parenthesis is unexpected".to_owned()),
+                Some(c) if !ends_word(c) || matches!(c, '<' | '>') => {
+                    parts.words.push(self.some_word()?);
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// `NAME=(…)` behind `declare` and the like.
@@ -89,6 +111,7 @@ impl Parser<'_> {
 
     /// `NAME=…`, if it is here.
     pub(super) fn assignment(&mut self) -> Result<Option<Assignment>, Problem> {
+        let start = self.cursor.offset();
         let rest = self.cursor.rest();
         let length = rest
             .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
@@ -111,6 +134,7 @@ impl Parser<'_> {
                 .skip(length + subscript.len() + 2 + operator.len());
             self.word(Until::Blank, false)?;
             return Ok(Some(Assignment {
+                span: start..self.cursor.offset(),
                 name,
                 append: operator == "+=",
                 value: AssignedValue::Element(subscript),
@@ -120,9 +144,9 @@ impl Parser<'_> {
         if !append && !behind.starts_with('=') {
             return Ok(None);
         }
-        let start = length + 1 + usize::from(append);
-        let value = if self.bash && rest[start..].starts_with('(') {
-            self.cursor.skip(start + 1);
+        let behind = length + 1 + usize::from(append);
+        let value = if self.bash && rest[behind..].starts_with('(') {
+            self.cursor.skip(behind + 1);
             let mut words = Vec::new();
             loop {
                 self.newlines()?;
@@ -136,10 +160,11 @@ impl Parser<'_> {
             }
             AssignedValue::Array(words)
         } else {
-            self.cursor.skip(start);
+            self.cursor.skip(behind);
             AssignedValue::Text(self.word(Until::Value, false)?)
         };
         Ok(Some(Assignment {
+            span: start..self.cursor.offset(),
             name,
             append,
             value,

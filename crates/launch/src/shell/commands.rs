@@ -1,34 +1,34 @@
 //! Parses commands: the grammar of POSIX shells, and what bash adds.
 
-use super::cursor::Cursor;
 use super::parser::{Parser, Problem, Until};
-use super::syntax::{Command, CommandKind, Connective, Item, List, Pipeline, Word};
+use super::recovery::MAX_REPARSED;
+use super::syntax::{CommandKind, Connective, Item, List, Pipeline, Word};
 use super::words::ends_word;
 
 /// Parses a script. What cannot be parsed becomes an unknown command, because a shell runs the lines before it.
 pub fn script(text: &str, bash: bool, extglob: bool) -> List {
+    let mut parser = Parser::new(text, bash, extglob);
+    let mut lines = List::new();
+    if let Err(problem) = parser.lines(&mut lines) {
+        lines.push(Item::of(parser.unknown_command(problem)));
+    }
+    lines
+}
+
+/// Parses a script as bash does, except that it goes on behind what cannot be parsed: that is an unknown command of one word, or an
+/// unknown word. What is still open at the end is closed there.
+///
+/// # Errors
+/// Too much cannot be parsed: the position, and what is wrong.
+pub fn tolerant(text: &str) -> Result<List, (usize, Problem)> {
     let mut parser = Parser {
-        cursor: Cursor::new(text, 1),
-        depth: 0,
-        bash,
-        extglob,
-        here: Vec::new(),
+        reparsable: MAX_REPARSED,
+        ..Parser::new(text, true, false)
     };
     let mut lines = List::new();
-    loop {
-        match parser.line() {
-            Ok(Some(line)) => {
-                if let Some(on) = line.iter().rev().find_map(sets_extglob) {
-                    parser.extglob = on;
-                }
-                lines.extend(line);
-            }
-            Ok(None) => return lines,
-            Err(problem) => {
-                lines.push(parser.unknown(problem));
-                return lines;
-            }
-        }
+    match parser.lines(&mut lines) {
+        Ok(()) => Ok(lines),
+        Err(problem) => Err((parser.cursor.offset(), problem)),
     }
 }
 
@@ -47,6 +47,16 @@ fn sets_extglob(item: &Item) -> Option<bool> {
 }
 
 impl Parser<'_> {
+    fn lines(&mut self, lines: &mut List) -> Result<(), Problem> {
+        while let Some(line) = self.line()? {
+            if let Some(on) = line.iter().rev().find_map(sets_extglob) {
+                self.extglob = on;
+            }
+            lines.extend(line);
+        }
+        Ok(())
+    }
+
     /// The commands up to the end of a line, as a shell reads them; `None` at the end.
     pub(super) fn line(&mut self) -> Result<Option<List>, Problem> {
         self.newlines()?;
@@ -69,15 +79,6 @@ impl Parser<'_> {
         Ok(Some(list))
     }
 
-    pub(super) fn unknown(&self, problem: Problem) -> Item {
-        Item::of(Command {
-            line: self.cursor.line(),
-            text: problem.as_str().into(),
-            kind: CommandKind::Unknown(problem),
-            redirects: Vec::new(),
-        })
-    }
-
     /// The list of a whole text.
     pub fn whole(&mut self) -> Result<List, Problem> {
         let list = self.list(&[])?;
@@ -90,7 +91,7 @@ impl Parser<'_> {
     /// A list and the `)` behind it.
     pub fn list_in_parentheses(&mut self) -> Result<List, Problem> {
         let list = self.list(&[])?;
-        match self.cursor.eat(")") {
+        match self.cursor.eat(")") || self.closes() {
             true => Ok(list),
             false => Err("a parenthesis is not closed".to_owned()),
         }
@@ -98,6 +99,7 @@ impl Parser<'_> {
 
     /// Commands up to one of these reserved words, a `)`, `;;` or the end, which is not passed.
     pub(super) fn list(&mut self, ends: &[&str]) -> Result<List, Problem> {
+        self.check_blocks()?;
         let mut list = List::new();
         loop {
             self.newlines()?;
@@ -137,6 +139,7 @@ impl Parser<'_> {
         self.cursor.skip(1);
         for here in std::mem::take(&mut self.here) {
             let mut body = String::new();
+            let mut span = self.cursor.offset()..self.cursor.offset();
             while let Some(line) = self.cursor.take_line() {
                 let line = match here.strip_tabs {
                     true => line.trim_start_matches('\t'),
@@ -147,21 +150,16 @@ impl Parser<'_> {
                 }
                 body.push_str(line);
                 body.push('\n');
+                span.end = self.cursor.offset();
             }
             let word = match here.literal {
                 true => Word::default(),
                 false => {
-                    let mut parser = Parser {
-                        cursor: Cursor::new(&body, self.cursor.line()),
-                        depth: self.depth,
-                        bash: self.bash,
-                        extglob: self.extglob,
-                        here: Vec::new(),
-                    };
+                    let mut parser = self.of(&body, self.cursor.line());
                     parser.word(Until::End, false)?
                 }
             };
-            let _ = here.body.set(word);
+            let _ = here.body.set(Word { span, ..word });
         }
         Ok(())
     }
@@ -210,7 +208,7 @@ impl Parser<'_> {
         if negated {
             self.take_reserved();
         }
-        let mut commands = vec![self.nested(Self::command)?];
+        let mut commands = vec![self.command_or_unknown()?];
         loop {
             self.cursor.blanks();
             let text = self.cursor.rest();
@@ -222,7 +220,7 @@ impl Parser<'_> {
                 self.cursor.eat("&");
             }
             self.newlines()?;
-            commands.push(self.nested(Self::command)?);
+            commands.push(self.command_or_unknown()?);
         }
         Ok(Pipeline { negated, commands })
     }
@@ -246,6 +244,7 @@ impl Parser<'_> {
                 self.take_reserved();
                 Ok(())
             }
+            false if self.closes() => Ok(()),
             false => Err(format!("`{word}` is missing")),
         }
     }

@@ -211,7 +211,7 @@ impl Parser<'_> {
         let mut arms = Vec::new();
         loop {
             self.newlines()?;
-            if self.reserved() == Some("esac") {
+            if self.reserved() == Some("esac") || self.closes() {
                 self.take_reserved();
                 return Ok(CommandKind::Case { word, arms });
             }
@@ -236,7 +236,7 @@ impl Parser<'_> {
                 body,
                 end: end.unwrap_or(";;"),
             });
-            if end.is_none() && self.reserved() != Some("esac") {
+            if end.is_none() && self.reserved() != Some("esac") && !self.closes() {
                 return Err("`esac` is missing".to_owned());
             }
         }

@@ -1,7 +1,7 @@
 //! A position in the text of a script.
 
 /// A position in a script, which knows its line.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Cursor<'t> {
     text: &'t str,
     at: usize,

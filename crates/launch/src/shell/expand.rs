@@ -6,7 +6,7 @@ mod parameter;
 use super::interpreter::Shell;
 use super::pattern::{Pattern, is_pattern};
 use super::state::{Contents, Sink};
-use super::syntax::{List, Piece, Word};
+use super::syntax::{Expansion, List, Piece, Word};
 use crate::value::Value;
 use fields::{Field, Fields};
 use parameter::Quoting;
@@ -107,54 +107,60 @@ impl Shell<'_, '_> {
     }
 
     fn expand_pieces(&mut self, word: &Word, fields: &mut Fields, splits: bool) {
-        for piece in &word.0 {
+        for piece in &word.pieces {
             match piece {
                 Piece::Literal { text, quoted } => fields.literal(text, *quoted),
-                Piece::Tilde => {
-                    let home = self.variable_value("HOME");
-                    match home {
-                        Ok(Some(Value::Known(home))) => fields.literal(&home, true),
-                        _ => fields.unknown(self.cause("a home directory"), false),
-                    }
+                Piece::Expansion { kind, .. } => self.expand(kind, fields, splits),
+            }
+        }
+    }
+
+    fn expand(&mut self, expansion: &Expansion, fields: &mut Fields, splits: bool) {
+        match expansion {
+            Expansion::Tilde => {
+                let home = self.variable_value("HOME");
+                match home {
+                    Ok(Some(Value::Known(home))) => fields.literal(&home, true),
+                    _ => fields.unknown(self.cause("a home directory"), false),
                 }
-                Piece::Unknown(unknown) => {
-                    self.arithmetic(&unknown.arithmetic);
-                    self.expand_whole(&unknown.inside);
-                    let cause = match unknown.is_number {
-                        true => self.number(&*unknown.what),
-                        false => self.cause(&*unknown.what),
-                    };
-                    fields.unknown(cause, !unknown.is_number);
-                }
-                Piece::Process(list) => {
-                    self.in_subshell(|shell| shell.list(list));
-                    fields.unknown(self.cause("a process substitution"), false);
-                }
-                Piece::Command { list, quoted } => {
-                    let value = self.substitute_command(list);
-                    self.add_value(
-                        fields,
-                        &value,
-                        Quoting {
-                            quoted: *quoted,
-                            splits,
-                        },
-                    );
-                }
-                Piece::Parameter {
-                    name,
-                    operation,
-                    quoted,
-                } => self.expand_parameter(
+            }
+            Expansion::Unknown(unknown) => {
+                self.arithmetic(&unknown.arithmetic);
+                self.expand_whole(&unknown.inside);
+                let cause = match unknown.is_number {
+                    true => self.number(&*unknown.what),
+                    false => self.cause(&*unknown.what),
+                };
+                fields.unknown(cause, !unknown.is_number);
+            }
+            Expansion::Process(list) => {
+                self.in_subshell(|shell| shell.list(list));
+                fields.unknown(self.cause("a process substitution"), false);
+            }
+            Expansion::Command { list, quoted } => {
+                let value = self.substitute_command(list);
+                self.add_value(
                     fields,
-                    name,
-                    operation,
+                    &value,
                     Quoting {
                         quoted: *quoted,
                         splits,
                     },
-                ),
+                );
             }
+            Expansion::Parameter {
+                name,
+                operation,
+                quoted,
+            } => self.expand_parameter(
+                fields,
+                name,
+                operation,
+                Quoting {
+                    quoted: *quoted,
+                    splits,
+                },
+            ),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Reads scripts of POSIX shells and bash, and says what they start: see [`interpreter`].
+//! Reads scripts of POSIX shells and bash, and says what they start: see [`interpreter`]. Others who look at scripts get their [`syntax`]
+//! tree.
 
 mod arguments;
 mod builtins;
@@ -16,14 +17,17 @@ mod parameters;
 mod parser;
 mod paths;
 mod pattern;
+mod recovery;
 mod simple;
 mod sourcing;
 mod start;
 mod state;
-mod syntax;
+pub mod syntax;
 mod variables;
 mod ways;
 mod words;
 
+pub use commands::tolerant;
 pub(super) use host::{Host, Outcome, Presence};
 pub(super) use start::{ShellStart, run};
+pub use words::is_name;

@@ -1,7 +1,7 @@
 //! Parses parameter expansions and arithmetic.
 
 use super::parser::{Parser, Problem, Until};
-use super::syntax::{Operation, Piece, UnknownPiece};
+use super::syntax::{Expansion, Operation, UnknownPiece};
 
 impl Parser<'_> {
     /// The inside of `(( … ))`, with its end passed.
@@ -29,7 +29,7 @@ impl Parser<'_> {
     }
 
     /// `${…}` behind its brace.
-    pub(super) fn braced(&mut self, quoted: bool) -> Result<Piece, Problem> {
+    pub(super) fn braced(&mut self, quoted: bool) -> Result<Expansion, Problem> {
         let start = self.cursor.offset();
         let is_length = self.cursor.rest().starts_with('#')
             && !matches!(
@@ -93,7 +93,7 @@ impl Parser<'_> {
         name: &str,
         is_length: bool,
         quoted: bool,
-    ) -> Result<Piece, Problem> {
+    ) -> Result<Expansion, Problem> {
         let inside = self.word(Until::Brace, quoted)?;
         let text = self.cursor.since(start).to_owned();
         if !self.cursor.eat("}") {
@@ -178,14 +178,14 @@ impl Parser<'_> {
     }
 }
 
-pub(super) fn unknown(what: &str, parts: UnknownPiece) -> Piece {
-    Piece::Unknown(Box::new(UnknownPiece {
+pub(super) fn unknown(what: &str, parts: UnknownPiece) -> Expansion {
+    Expansion::Unknown(Box::new(UnknownPiece {
         what: what.to_owned(),
         ..parts
     }))
 }
 
-pub(super) fn arithmetic(text: String) -> Piece {
+pub(super) fn arithmetic(text: String) -> Expansion {
     let parts = UnknownPiece {
         arithmetic: text,
         is_number: true,
@@ -194,8 +194,8 @@ pub(super) fn arithmetic(text: String) -> Piece {
     unknown("arithmetic", parts)
 }
 
-pub(super) fn parameter(name: &str, operation: Operation, quoted: bool) -> Piece {
-    Piece::Parameter {
+pub(super) fn parameter(name: &str, operation: Operation, quoted: bool) -> Expansion {
+    Expansion::Parameter {
         name: name.to_owned(),
         operation,
         quoted,

@@ -11,7 +11,7 @@ use super::syntax::Word;
 const MAX_NESTING: usize = 40;
 
 /// What is wrong with a script, for a message.
-pub(super) type Problem = String;
+pub type Problem = String;
 
 /// Where a word ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,10 +43,12 @@ pub(super) struct Parser<'t> {
     pub extglob: bool,
     /// The here-documents that follow this line.
     pub here: Vec<PendingHere>,
+    /// How many bytes may still be parsed again. With 0, the first problem ends the script.
+    pub reparsable: usize,
 }
 
 /// A here-document whose text follows the line.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct PendingHere {
     pub delimiter: String,
     /// Nothing in it is expanded.
@@ -56,7 +58,28 @@ pub(super) struct PendingHere {
     pub body: Rc<OnceCell<Word>>,
 }
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
+    pub fn new(text: &'t str, bash: bool, extglob: bool) -> Self {
+        Parser {
+            cursor: Cursor::new(text, 1),
+            depth: 0,
+            bash,
+            extglob,
+            here: Vec::new(),
+            reparsable: 0,
+        }
+    }
+
+    /// A parser of a text within this one.
+    pub fn of<'o>(&self, text: &'o str, line: usize) -> Parser<'o> {
+        Parser {
+            cursor: Cursor::new(text, line),
+            depth: self.depth,
+            reparsable: self.reparsable,
+            ..Parser::new(text, self.bash, self.extglob)
+        }
+    }
+
     /// Enters a nested construct.
     pub fn nested<T>(
         &mut self,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::builtins;
 use super::interpreter::{Flow, Shell};
 use super::state::{Contents, Function, Sink, Variable};
-use super::syntax::{AssignedValue, Assignment, Piece, Redirect, Target, Word};
+use super::syntax::{AssignedValue, Assignment, Expansion, Piece, Redirect, Target, Word};
 use crate::process::Process;
 use crate::value::{Cause, Status, Value};
 use imgcheck_base::lexical::name_of;
@@ -308,7 +308,9 @@ impl Shell<'_, '_> {
                 Target::Word(word) => {
                     let target = self.expand_text(word);
                     // `> >(…)` writes to a pipe.
-                    if let [Piece::Process(_)] = word.0.as_slice() {
+                    if let [Piece::Expansion { kind, .. }] = word.pieces.as_slice()
+                        && matches!(kind, Expansion::Process(_))
+                    {
                         continue;
                     }
                     target

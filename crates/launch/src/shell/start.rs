@@ -294,13 +294,8 @@ impl Shell<'_, '_> {
 
     /// The text of BASH_ENV or ENV, expanded.
     fn expanded_text(&mut self, text: &str) -> Option<String> {
-        let mut parser = super::parser::Parser {
-            cursor: super::cursor::Cursor::new(text, 1),
-            depth: 0,
-            bash: self.bash,
-            extglob: self.state.options.extglob,
-            here: Vec::new(),
-        };
+        let extglob = self.state.options.extglob;
+        let mut parser = super::parser::Parser::new(text, self.bash, extglob);
         let word: Word = parser.word(Until::End, false).ok()?;
         self.expand_text(&word).known().map(str::to_owned)
     }

@@ -1,7 +1,13 @@
 //! The syntax tree of shell scripts ([POSIX.1-2024, Shell Command Language](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html),
 //! and what scripts of bash commonly use besides).
 
+#![expect(
+    missing_docs,
+    reason = "the names are those of the grammar; comments are where they do not say it all"
+)]
+
 use std::cell::OnceCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Commands that run one after the other.
@@ -111,6 +117,8 @@ pub enum TestToken {
 
 #[derive(Debug)]
 pub struct Assignment {
+    /// Its place in the script, with the name.
+    pub span: Range<usize>,
     pub name: String,
     /// `+=`
     pub append: bool,
@@ -125,27 +133,40 @@ pub enum AssignedValue {
     Element(String),
 }
 
-/// A word before expansion.
+/// A word before expansion, or the lines of a here-document.
 #[derive(Debug, Default)]
-pub struct Word(pub Vec<Piece>);
+pub struct Word {
+    /// Its place in the script.
+    pub span: Range<usize>,
+    /// Empty if nothing in a here-document is expanded.
+    pub pieces: Vec<Piece>,
+}
 
+/// A part of a word.
 #[derive(Debug)]
 pub enum Piece {
     Literal {
         text: String,
         quoted: bool,
     },
-    /// `!name` for the parameter that `name` names.
+    Expansion {
+        /// Its place in the script. Within backquotes and here-documents, places count from where these start.
+        span: Range<usize>,
+        kind: Expansion,
+    },
+}
+
+/// Word expansions.
+#[derive(Debug)]
+pub enum Expansion {
     Parameter {
+        /// `!name` for the parameter that `name` names.
         name: String,
         operation: Operation,
         quoted: bool,
     },
     /// `$(…)` or backquotes.
-    Command {
-        list: List,
-        quoted: bool,
-    },
+    Command { list: List, quoted: bool },
     /// `~`, before `/` or at the end of a word.
     Tilde,
     /// Arithmetic, brace expansion, `${x//a/b}`.
@@ -179,7 +200,6 @@ pub enum Operation {
         colon: bool,
         word: Word,
     },
-    /// `${x:1:2}`; a negative offset counts from the end.
     Substring {
         offset: i64,
         length: Option<usize>,
@@ -212,7 +232,7 @@ pub enum Target {
 impl Word {
     /// The text of a word without quotes and expansions.
     pub fn plain(&self) -> Option<&str> {
-        match self.0.as_slice() {
+        match self.pieces.as_slice() {
             [
                 Piece::Literal {
                     text,
@@ -230,7 +250,7 @@ impl Word {
         let Some(Piece::Literal {
             text,
             quoted: false,
-        }) = self.0.first()
+        }) = self.pieces.first()
         else {
             return false;
         };
@@ -243,11 +263,13 @@ impl Word {
 
     /// Whether a shell may split what it expands to.
     pub fn has_unquoted_expansion(&self) -> bool {
-        self.0.iter().any(|piece| {
-            matches!(
-                piece,
-                Piece::Parameter { quoted: false, .. } | Piece::Command { quoted: false, .. }
-            )
+        self.pieces.iter().any(|piece| match piece {
+            Piece::Literal { .. } => false,
+            Piece::Expansion { kind, .. } => matches!(
+                kind,
+                Expansion::Parameter { quoted: false, .. }
+                    | Expansion::Command { quoted: false, .. }
+            ),
         })
     }
 }

@@ -1,9 +1,10 @@
 //! Parses words: quotes, parameters, command substitutions.
 
-use super::cursor::Cursor;
+use std::ops::Range;
+
 use super::parameters::{arithmetic, parameter, unknown};
 use super::parser::{Parser, Problem, Until};
-use super::syntax::{List, Operation, Piece, UnknownPiece, Word};
+use super::syntax::{Expansion, List, Operation, Piece, UnknownPiece, Word};
 
 /// The characters that end a word unless they are quoted.
 pub(super) fn ends_word(c: char) -> bool {
@@ -14,7 +15,7 @@ pub(super) fn ends_word(c: char) -> bool {
 }
 
 /// Whether a text can be the name of a variable.
-pub(super) fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars
         .next()
@@ -46,12 +47,23 @@ impl Builder {
             quoted: true,
         });
     }
+
+    fn expansion(&mut self, span: Range<usize>, kind: Expansion) {
+        self.pieces.push(Piece::Expansion { span, kind });
+    }
 }
 
 impl Parser<'_> {
     /// Parses a word, which may be empty at a character that ends it. `quoted`: it is within double quotes.
     pub fn word(&mut self, until: Until, quoted: bool) -> Result<Word, Problem> {
-        self.nested(|parser| parser.word_here(until, quoted))
+        let start = self.place();
+        match self.nested(|parser| parser.word_here(until, quoted)) {
+            Err(problem) if until.is_argument() && self.recovers(start) => {
+                self.unknown_word(problem)
+            }
+            Err(_) if until == Until::End && self.reparsable > 0 => Ok(Word::default()),
+            parsed => parsed,
+        }
     }
 
     fn word_here(&mut self, until: Until, quoted: bool) -> Result<Word, Problem> {
@@ -61,9 +73,10 @@ impl Parser<'_> {
             match c {
                 '}' if until == Until::Brace => break,
                 '<' | '>' if until.is_argument() && self.is_process_substitution() => {
+                    let start = self.cursor.offset();
                     self.cursor.skip(2);
                     let list = self.list_in_parentheses()?;
-                    word.pieces.push(Piece::Process(list));
+                    word.expansion(start..self.cursor.offset(), Expansion::Process(list));
                 }
                 c if until.is_argument() && ends_word(c) => break,
                 '\\' => self.backslash(&mut word, until, quoted),
@@ -96,16 +109,24 @@ impl Parser<'_> {
                 }
             }
         }
-        let mut pieces = word.pieces;
-        if self.bash && !quoted && until == Until::Blank && has_braces(&pieces) {
-            let inside = Word(pieces);
+        let span = start..self.cursor.offset();
+        let mut word = Word {
+            span: span.clone(),
+            pieces: word.pieces,
+        };
+        if self.bash && !quoted && until == Until::Blank && has_braces(&word.pieces) {
+            let inside = std::mem::take(&mut word);
             let parts = UnknownPiece {
                 inside,
                 ..UnknownPiece::default()
             };
-            pieces = vec![unknown("a brace expansion", parts)];
+            let kind = unknown("a brace expansion", parts);
+            word = Word {
+                span: span.clone(),
+                pieces: vec![Piece::Expansion { span, kind }],
+            };
         }
-        Ok(Word(pieces))
+        Ok(word)
     }
 
     fn single_quoted(&mut self, word: &mut Builder) -> Result<(), Problem> {
@@ -119,15 +140,17 @@ impl Parser<'_> {
     }
 
     fn tilde(&mut self, word: &mut Builder, until: Until) {
+        let start = self.cursor.offset();
         self.cursor.skip(1);
         let prefix = self.cursor.rest().chars().next();
         let is_home = prefix.is_none_or(|c| c == '/' || c == ':' || c == '}' || ends_word(c));
         // Shells disagree about arguments such as `a=~`.
         let is_sure = self.bash || until != Until::Blank || word.pieces.is_empty();
-        word.pieces.push(match is_home && is_sure {
-            true => Piece::Tilde,
+        let kind = match is_home && is_sure {
+            true => Expansion::Tilde,
             false => unknown("a tilde", UnknownPiece::default()),
-        });
+        };
+        word.expansion(start..self.cursor.offset(), kind);
     }
 
     /// The next character, which the caller has seen.
@@ -256,6 +279,7 @@ impl Parser<'_> {
     }
 
     fn backquotes(&mut self, word: &mut Builder, quoted: bool) -> Result<(), Problem> {
+        let start = self.cursor.offset();
         self.cursor.skip(1);
         let line = self.cursor.line();
         let mut text = String::new();
@@ -272,25 +296,23 @@ impl Parser<'_> {
             }
         }
         let list = self.nested(|parser| parser.list_of(&text, line))?;
-        word.pieces.push(Piece::Command { list, quoted });
+        let kind = Expansion::Command { list, quoted };
+        word.expansion(start..self.cursor.offset(), kind);
         Ok(())
     }
 
     /// Parses the list of another text.
     fn list_of(&mut self, text: &str, line: usize) -> Result<List, Problem> {
-        let mut parser = Parser {
-            cursor: Cursor::new(text, line),
-            depth: self.depth,
-            bash: self.bash,
-            extglob: self.extglob,
-            here: Vec::new(),
-        };
-        parser.whole()
+        let mut parser = self.of(text, line);
+        let list = parser.whole();
+        self.reparsable = parser.reparsable;
+        list
     }
 
     fn dollar(&mut self, word: &mut Builder, quoted: bool) -> Result<(), Problem> {
+        let start = self.cursor.offset();
         self.cursor.skip(1);
-        let piece = match self.cursor.peek() {
+        let kind = match self.cursor.peek() {
             Some('(') if self.cursor.rest().starts_with("((") => {
                 self.cursor.skip(2);
                 let text = self.arithmetic()?;
@@ -307,7 +329,7 @@ impl Parser<'_> {
             Some('(') => {
                 self.cursor.skip(1);
                 let list = self.nested(Self::list_in_parentheses)?;
-                Piece::Command { list, quoted }
+                Expansion::Command { list, quoted }
             }
             Some('{') => {
                 self.cursor.skip(1);
@@ -328,7 +350,7 @@ impl Parser<'_> {
                 return Ok(());
             }
         };
-        word.pieces.push(piece);
+        word.expansion(start..self.cursor.offset(), kind);
         Ok(())
     }
 }

@@ -1,78 +1,88 @@
 //! Conditions of shell scripts that can be decided: comparisons of texts, and `case`.
 
-use super::shell::Word;
 use imgcheck_base::glob::glob;
+use imgcheck_launch::shell::syntax::{Arm, Command, CommandKind, TestToken, Word};
 
 /// The text of a word; `None` if a variable in it is unknown.
-pub type Texts<'t> = &'t dyn Fn(&Word<'_>) -> Option<String>;
+pub type Texts<'t> = &'t dyn Fn(&Word) -> Option<String>;
 
 /// A condition.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub enum Condition<'s> {
     /// A command such as `[ "$A" = b ]`, and whether it has to succeed.
     Test {
-        words: Vec<Word<'s>>,
+        command: &'s Command,
         succeeds: bool,
     },
-    /// A branch of a `case`.
+    /// An arm of a `case`.
     Case {
-        subject: Word<'s>,
-        patterns: Vec<Word<'s>>,
-        /// The patterns of the branches before it.
-        earlier: Vec<Word<'s>>,
+        subject: &'s Word,
+        /// The arm, with those before it that fall through to it.
+        arms: &'s [Arm],
+        /// The arms before these.
+        earlier: &'s [Arm],
     },
 }
 
-impl<'s> Condition<'s> {
-    /// A command that has to succeed or to fail.
-    pub fn test(words: Vec<Word<'s>>, succeeds: bool) -> Self {
-        Condition::Test { words, succeeds }
-    }
-
+impl Condition<'_> {
     /// Whether it holds; `None` if that is unknown.
     pub fn holds(&self, texts: Texts<'_>) -> Option<bool> {
         match self {
-            Condition::Test { words, succeeds } => Some(test(words, texts)? == *succeeds),
+            Condition::Test { command, succeeds } => Some(test(command, texts)? == *succeeds),
             Condition::Case {
                 subject,
-                patterns,
+                arms,
                 earlier,
             } => {
                 let subject = texts(subject)?;
-                let matches = |patterns: &[Word<'_>]| {
-                    let mut answers = Vec::new();
-                    for pattern in patterns {
-                        answers.push(fits(&subject, &texts(pattern)?)?);
+                let matches = |arms: &[Arm]| {
+                    let mut is_match = false;
+                    for pattern in arms.iter().flat_map(|arm| &arm.patterns) {
+                        is_match |= fits(&subject, &texts(pattern)?)?;
                     }
-                    Some(answers.contains(&true))
+                    Some(is_match)
                 };
-                Some(matches(patterns)? && !matches(earlier)?)
+                Some(matches(arms)? && !matches(earlier)?)
             }
         }
     }
 }
 
 /// Whether `test`, `[` or `[[` succeeds.
-fn test(words: &[Word<'_>], texts: Texts<'_>) -> Option<bool> {
-    let raw: Vec<&str> = words.iter().map(|word| word.raw).collect();
-    let (inner, is_double) = match raw.as_slice() {
-        ["!", ..] => return Some(!test(&words[1..], texts)?),
-        ["[", .., "]"] => (&words[1..words.len() - 1], false),
-        ["[[", .., "]]"] => (&words[1..words.len() - 1], true),
-        ["test", ..] => (&words[1..], false),
+fn test(command: &Command, texts: Texts<'_>) -> Option<bool> {
+    let (words, is_double): (Vec<&Word>, bool) = match &command.kind {
+        CommandKind::Simple { words, .. } => {
+            let first = words.first().and_then(Word::plain);
+            let last = words.last().and_then(Word::plain);
+            let behind = match (first, last) {
+                (Some("["), Some("]")) => words.len() - 1,
+                (Some("test"), _) => words.len(),
+                _ => return None,
+            };
+            (words.get(1..behind)?.iter().collect(), false)
+        }
+        CommandKind::Test(tokens) => (tokens.iter().map(operand).collect::<Option<_>>()?, true),
         _ => return None,
     };
-    match inner {
-        [not, rest @ ..] if not.raw == "!" && !rest.is_empty() => {
+    match words.as_slice() {
+        [not, rest @ ..] if not.plain() == Some("!") && !rest.is_empty() => {
             Some(!simple(rest, is_double, texts)?)
         }
-        inner => simple(inner, is_double, texts),
+        words => simple(words, is_double, texts),
     }
 }
 
-fn simple(words: &[Word<'_>], is_double: bool, texts: Texts<'_>) -> Option<bool> {
+/// A word of `[[ … ]]`; `None` for an operator.
+pub fn operand(token: &TestToken) -> Option<&Word> {
+    match token {
+        TestToken::Word(word) => Some(word),
+        _ => None,
+    }
+}
+
+fn simple(words: &[&Word], is_double: bool, texts: Texts<'_>) -> Option<bool> {
     match words {
-        [operator, word] => match operator.raw {
+        [operator, word] => match operator.plain()? {
             "-n" => Some(!texts(word)?.is_empty()),
             "-z" => Some(texts(word)?.is_empty()),
             _ => None,
@@ -82,7 +92,7 @@ fn simple(words: &[Word<'_>], is_double: bool, texts: Texts<'_>) -> Option<bool>
             if is_double && right.contains(['*', '?', '[']) {
                 return None;
             }
-            match operator.raw {
+            match operator.plain()? {
                 "=" | "==" => Some(left == right),
                 "!=" => Some(left != right),
                 _ => None,

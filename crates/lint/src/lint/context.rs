@@ -1,4 +1,4 @@
-//! What every reader needs: the catalogue of components, and the files that a file includes.
+//! What every reader needs: what is known of components and programs, and the files that a file includes.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::ignores::InlineIgnore;
 use super::text::Text;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_model::stack::Catalogue;
+use imgcheck_model::knowledge::Knowledge;
 
 /// The maximum size of all included files together, in bytes; each lookup counts as [`LOOK`] bytes.
 const MAX_NEIGHBOURS: usize = 16 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub enum Neighbour {
 
 /// What every reader needs beside the file.
 pub struct Context<'c> {
-    pub catalogue: &'c Catalogue,
+    pub knowledge: &'c Knowledge,
     neighbours: Neighbours<'c>,
     /// The directory of the file, or the build context, as the user would name it; empty for the working directory.
     directory: String,
@@ -51,9 +51,9 @@ pub struct Seen {
 
 impl<'c> Context<'c> {
     /// Nothing was included yet.
-    pub fn new(catalogue: &'c Catalogue, neighbours: Neighbours<'c>, directory: &str) -> Self {
+    pub fn new(knowledge: &'c Knowledge, neighbours: Neighbours<'c>, directory: &str) -> Self {
         Context {
-            catalogue,
+            knowledge,
             neighbours,
             directory: directory.trim_end_matches("/.").to_owned(),
             read: Cell::new(0),
@@ -75,7 +75,7 @@ impl<'c> Context<'c> {
         Context {
             seen: self.seen.clone(),
             is_build_context: true,
-            ..Context::new(self.catalogue, neighbours, directory)
+            ..Context::new(self.knowledge, neighbours, directory)
         }
     }
 

@@ -12,7 +12,7 @@ mod search_path;
 mod session;
 mod state;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use parse_dockerfile::{Command, Instruction, RunInstruction};
@@ -23,10 +23,11 @@ use self::state::{State, finish};
 use super::context::Context;
 use super::facts::{Base, Stage};
 use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
-use super::shell::Script;
+use super::script::Script;
 use super::stage::{Recorder, too_many};
 use super::text::Text;
-use super::variables::Expanded;
+use super::variables::{Expanded, unquote};
+use super::words::words;
 use imgcheck_base::error::Result;
 use imgcheck_base::reference::name::Name;
 
@@ -150,13 +151,14 @@ impl<'r> Reader<'r> {
     fn run(&mut self, run: &RunInstruction<'_>) -> Result<()> {
         self.mounts(&run.options, run.run.span.clone())?;
         let documents = self.documents_of(run.run.span.start);
-        let is_script = documents.first().is_some_and(|here| here.script);
-        let mut documents: VecDeque<Script<'_>> =
-            documents.iter().map(|here| self.body(here)).collect();
-        let whole = |span| self.script(span);
-        let script = match &run.arguments {
-            Command::Shell(shell) if !is_script => Some(whole(shell.span.clone())),
-            Command::Shell(_) => documents.pop_front(),
+        let script = match (&run.arguments, documents.as_slice()) {
+            (Command::Shell(_), [here, ..]) if here.script => Some(self.body(here)),
+            (Command::Shell(shell), documents) => {
+                let script = self.script(shell.span.clone());
+                let end = documents.last().map_or(shell.span.end, |here| here.end);
+                let documents = self.text.text.get(shell.span.end..end).unwrap_or_default();
+                Some(script.with(documents, shell.span.end, None))
+            }
             _ => None,
         };
         let Some(stage) = self.stages.last_mut() else {
@@ -172,7 +174,7 @@ impl<'r> Reader<'r> {
                 .map(|word| (word.value.as_ref(), word.span.clone()));
             stage.run_words(self.text, words)?;
         } else if let Some(script) = script {
-            stage.run(self.text, script, documents)?;
+            stage.run(self.text, &script)?;
         }
         Ok(())
     }
@@ -241,28 +243,18 @@ impl<'r> Reader<'r> {
     }
 
     fn body(&self, here: &HereDocument) -> Script<'r> {
-        Script {
-            text: self.text.text.get(here.body.clone()).unwrap_or_default(),
-            offset: here.body.start,
-            escape: '\\',
-            instruction: false,
-        }
+        let text = self.text.text.get(here.body.clone()).unwrap_or_default();
+        Script::new(text, here.body.start)
     }
 
     fn script(&self, span: Range<usize>) -> Script<'r> {
-        Script {
-            text: self.text.text.get(span.clone()).unwrap_or_default(),
-            offset: span.start,
-            escape: self.escape,
-            instruction: true,
-        }
+        let text = self.text.text.get(span.clone()).unwrap_or_default();
+        Script::instruction(text, span.start, self.escape)
     }
 
     fn expand(&self, span: Range<usize>, values: &dyn Fn(&str) -> Option<String>) -> Expanded {
         let script = self.script(span);
-        let words = script.words();
-        words
-            .first()
-            .map_or_else(Expanded::default, |word| script.value(word, values))
+        let first = words(&script.text, self.escape).into_iter().next();
+        first.map_or_else(Expanded::default, |it| unquote(it.raw, self.escape, values))
     }
 }

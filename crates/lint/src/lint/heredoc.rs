@@ -14,6 +14,8 @@ pub struct HereDocument {
     pub delimiter: String,
     /// The range of its lines.
     pub body: Range<usize>,
+    /// Where the line with the delimiter ends.
+    pub end: usize,
     /// Whether it is the script itself (`RUN <<EOF`), and not the standard input of a command (`RUN bash <<EOF`).
     pub script: bool,
 }
@@ -61,6 +63,7 @@ pub fn hide(text: &str, escape: char) -> Result<(String, Vec<HereDocument>), Ran
                     instruction: at + (instruction.len() - instruction.trim_start().len()),
                     delimiter: opening.delimiter,
                     body,
+                    end: behind,
                     script: script && is("RUN"),
                 });
                 next = behind;

@@ -7,13 +7,21 @@ mod pip;
 mod system;
 
 use self::conda::conda;
-use self::options::{PROGRAMS, WRAPPERS};
 use self::pip::{pip, pip_defaults, synchronized, uv, uv_defaults};
 use self::system::system;
 use super::variables::Values;
+use imgcheck_launch as launch;
+use imgcheck_launch::shell::is_name;
 
-pub use self::effect::{Argument, Install, Project, is_name};
+pub use self::effect::{Argument, Install, Project};
 pub use self::pip::configured;
+
+/// Builtins of shells that run the command behind them.
+const BUILTINS: &[&str] = &["command", "exec"];
+
+/// The maximum number of programs before a command, and of their words.
+const MAX_WRAPPERS: usize = 8;
+const MAX_WRAPPER_WORDS: usize = 64;
 
 /// Reads a command; `None` if it does not install or remove packages.
 pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
@@ -82,37 +90,20 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
 }
 
 /// The words without programs that start another one and their options: `sudo -H`, `nice -n 10`, `xargs -n 1`.
-pub fn unwrapped(words: &[Argument]) -> &[Argument] {
-    let name = |word: &Argument| word.text.rsplit('/').next().unwrap_or_default().to_owned();
-    let Some((first, rest)) = words.split_first() else {
-        return words;
-    };
-    if !WRAPPERS.contains(&name(first).as_str()) {
-        return words;
-    }
-    let mut after_option = false;
-    for (at, word) in rest.iter().enumerate() {
-        let is_option = word.text.starts_with('-');
-        let assigns = word
-            .text
-            .split_once('=')
-            .is_some_and(|(name, _)| is_name(name));
-        let is_number = word.text.starts_with(|c: char| c.is_ascii_digit());
-        if !is_option && (assigns || is_program(&name(word))) {
-            return unwrapped(&rest[at..]);
+pub fn unwrapped<'w>(mut words: &'w [Argument], launch: &launch::Knowledge) -> &'w [Argument] {
+    for _ in 0..MAX_WRAPPERS {
+        let first = words.iter().take(MAX_WRAPPER_WORDS);
+        let first: Vec<&str> = first.map(|it| it.text.as_str()).collect();
+        let command = match first.as_slice() {
+            [builtin, next, ..] if BUILTINS.contains(builtin) && !next.starts_with('-') => Some(1),
+            first => launch.wrapped_command(first),
+        };
+        match command {
+            Some(at) => words = &words[at..],
+            None => break,
         }
-        if !is_option && !after_option && !is_number {
-            break;
-        }
-        after_option = is_option;
     }
     words
-}
-
-/// Whether a program is one that is read, so that it is not the value of an option.
-fn is_program(name: &str) -> bool {
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    PROGRAMS.contains(&plain) || WRAPPERS.contains(&name)
 }
 
 /// The `NAME=value` words before a program, and the rest; `env` is skipped.

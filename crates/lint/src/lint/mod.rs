@@ -3,7 +3,6 @@
 //! [`read`] turns a file into [`Sources`]: base images, installed packages and variables, each with its location. Rules judge them.
 
 mod bake;
-mod blocks;
 mod build;
 mod command;
 mod compared;
@@ -28,17 +27,18 @@ mod pin_knowledge;
 mod pyproject;
 mod replacements;
 mod requirements;
+mod script;
 mod settings;
 mod settle;
 mod setup;
-mod shell;
 mod stage;
 mod text;
 mod unpinned;
 mod variables;
+mod words;
 
 use imgcheck_base::error::{Error, Result};
-use imgcheck_model::stack::Catalogue;
+use imgcheck_model::knowledge::Knowledge;
 
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
@@ -47,9 +47,10 @@ pub use facts::{
     Sources, Stage, Unpinned, Variable,
 };
 pub use ignores::InlineIgnore;
+pub use install::Argument;
 pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, load, neighbour, text_of};
-pub use shell::Script;
+pub use script::Script;
 pub use text::Text;
 
 use context::Context;
@@ -62,11 +63,11 @@ pub fn read(
     name: &str,
     text: &str,
     kind: FileKind,
-    catalogue: &Catalogue,
+    knowledge: &Knowledge,
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
     let directory = name.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let context = Context::new(catalogue, neighbours, directory);
+    let context = Context::new(knowledge, neighbours, directory);
     sources(name, text, kind, context)
 }
 
@@ -79,10 +80,10 @@ pub fn read_in(
     name: &str,
     text: &str,
     kind: FileKind,
-    catalogue: &Catalogue,
+    knowledge: &Knowledge,
     neighbours: Neighbours<'_>,
 ) -> Result<Sources> {
-    let context = Context::new(catalogue, neighbours, directory);
+    let context = Context::new(knowledge, neighbours, directory);
     sources(name, text, kind, context.into_build_context())
 }
 

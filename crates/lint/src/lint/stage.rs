@@ -126,7 +126,10 @@ impl<'c> Recorder<'c> {
             "apk" => EvidenceKind::Apk,
             _ => EvidenceKind::PythonMetadata,
         };
-        self.context.catalogue.component_of(manager, &pin.name)
+        self.context
+            .knowledge
+            .catalogue
+            .component_of(manager, &pin.name)
     }
 
     /// The context for reading packages.

@@ -18,51 +18,52 @@ pub struct Expanded {
     pub known: bool,
 }
 
-/// How a text is written.
-#[derive(Clone, Copy)]
-struct Syntax<'s> {
-    /// The escape character, where quotes and commands in backticks have a meaning.
-    escape: Option<char>,
-    /// The length of a line continuation at the start of its argument, or 0.
-    skip: &'s dyn Fn(&str) -> usize,
+impl Expanded {
+    /// An empty text.
+    pub fn empty() -> Self {
+        Expanded {
+            text: String::new(),
+            known: true,
+        }
+    }
+
+    /// Whether nothing more may be added. A text that ends before the end is not known.
+    pub fn is_full(&mut self) -> bool {
+        let is_full = self.text.len() > MAX_TEXT;
+        self.known &= !is_full;
+        is_full
+    }
+
+    /// Adds what a variable, `$(command)` or `` `command` `` of a shell is expanded to.
+    pub fn push_expansion(&mut self, written: &str, values: Values<'_>) {
+        self.push_value(written, value(written, Some('\\'), values, 0));
+    }
+
+    /// Adds a value, or what is written if it is unknown.
+    fn push_value(&mut self, written: &str, value: Option<String>) {
+        self.known &= value.is_some();
+        self.text.push_str(value.as_deref().unwrap_or(written));
+    }
 }
 
 /// Expands the variables of a text without quotes, as in a Compose file: `$$` is a dollar sign.
 pub fn interpolate(raw: &str, values: Values<'_>) -> Expanded {
-    let plain = Syntax {
-        escape: None,
-        skip: &|_| 0,
-    };
-    expand(raw, plain, values, 0)
+    expand(raw, None, values, 0)
 }
 
-/// Removes quotes and escapes from a text and expands its variables. `skip` returns the length of a line continuation at the start
-/// of its argument, or 0.
-pub fn unquote(
-    raw: &str,
-    escape: char,
-    values: Values<'_>,
-    skip: &dyn Fn(&str) -> usize,
-) -> Expanded {
-    let shell = Syntax {
-        escape: Some(escape),
-        skip,
-    };
-    expand(raw, shell, values, 0)
+/// Removes quotes and escapes from a text and expands its variables.
+pub fn unquote(raw: &str, escape: char, values: Values<'_>) -> Expanded {
+    expand(raw, Some(escape), values, 0)
 }
 
-fn expand(raw: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize) -> Expanded {
-    let Syntax { escape, skip } = syntax;
+/// Expands a text. With an escape character, quotes and commands in backquotes have a meaning.
+fn expand(raw: &str, escape: Option<char>, values: Values<'_>, depth: usize) -> Expanded {
     let quotes = escape.is_some();
-    let mut out = Expanded {
-        text: String::new(),
-        known: true,
-    };
+    let mut out = Expanded::empty();
     let mut rest = raw;
     let mut double = false;
     while let Some(c) = rest.chars().next() {
-        if out.text.len() > MAX_TEXT {
-            out.known = false;
+        if out.is_full() {
             break;
         }
         let after = &rest[c.len_utf8()..];
@@ -73,8 +74,6 @@ fn expand(raw: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize) -> Ex
         } else if c == '"' && quotes {
             double = !double;
             rest = after;
-        } else if skip(rest) > 0 {
-            rest = &rest[skip(rest)..];
         } else if Some(c) == escape {
             let next = after.chars().next();
             if double && !matches!(next, Some('$' | '"' | '`' | '\\')) {
@@ -86,12 +85,9 @@ fn expand(raw: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize) -> Ex
             out.text.push(c);
             rest = &after[1..];
         } else if c == '$' || (c == '`' && quotes) {
-            let length = expression(rest);
-            let value = value(&rest[..length], syntax, values, depth);
-            out.known &= value.is_some();
-            out.text
-                .push_str(value.as_deref().unwrap_or(&rest[..length]));
-            rest = &rest[length..];
+            let (written, behind) = rest.split_at(expression(rest));
+            out.push_value(written, value(written, escape, values, depth));
+            rest = behind;
         } else {
             out.text.push(c);
             rest = after;
@@ -133,7 +129,12 @@ fn is_name(c: char) -> bool {
 }
 
 /// The value of an expression; a single `$` is literal.
-fn value(expression: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize) -> Option<String> {
+fn value(
+    expression: &str,
+    escape: Option<char>,
+    values: Values<'_>,
+    depth: usize,
+) -> Option<String> {
     let inner = match expression.strip_prefix('$')? {
         "" => return Some("$".to_owned()),
         rest => match rest.strip_prefix('{') {
@@ -147,71 +148,47 @@ fn value(expression: &str, syntax: Syntax<'_>, values: Values<'_>, depth: usize)
         return None;
     }
     let set = values(name);
+    let (is_filled, operation) = match operation.strip_prefix(':') {
+        Some(operation) => (true, operation),
+        None => (false, operation),
+    };
+    let set = set.filter(|value| !is_filled || !value.is_empty());
     let other = |text: &str| {
-        let inner = Syntax {
-            skip: &|_| 0,
-            ..syntax
-        };
-        let expanded = expand(text, inner, values, depth + 1);
+        let expanded = expand(text, escape, values, depth + 1);
         expanded.known.then_some(expanded.text)
     };
-    let filled = set.clone().filter(|value| !value.is_empty());
-    let instead = |value: Option<String>, text: &str| match value {
-        Some(_) => other(text),
-        None => Some(String::new()),
-    };
-    let after = |operator: &str| operation.strip_prefix(operator);
-    if operation.is_empty() || after("?").is_some() {
-        set
-    } else if after(":?").is_some() {
-        filled
-    } else if let Some(text) = after(":-").or_else(|| after(":=")) {
-        filled.or_else(|| other(text))
-    } else if let Some(text) = after(":+") {
-        instead(filled, text)
-    } else if let Some(text) = after("-") {
-        set.or_else(|| other(text))
-    } else if let Some(text) = after("+") {
-        instead(set, text)
-    } else if let Some(text) = after("%") {
-        Some(without_end(set.as_deref()?, text))
-    } else if let Some(text) = after("#") {
-        Some(without_start(set.as_deref()?, text))
-    } else {
-        replaced(set.as_deref()?, after("/")?)
+    let mut characters = operation.chars();
+    match (characters.next(), characters.as_str()) {
+        (Some('?'), _) => set,
+        (Some('-' | '='), text) => set.or_else(|| other(text)),
+        (Some('+'), text) => set.map_or(Some(String::new()), |_| other(text)),
+        _ if is_filled => None,
+        (None, _) => set,
+        (Some(sign @ ('%' | '#')), pattern) => Some(trimmed(&set?, sign, pattern)),
+        (Some('/'), text) => replaced(&set?, text),
+        _ => None,
     }
 }
 
-/// `${X%pattern}` removes the shortest matching suffix, `${X%%pattern}` the longest.
-fn without_end(value: &str, pattern: &str) -> String {
-    let (longest, pattern) = match pattern.strip_prefix('%') {
+/// `${X%pattern}` removes the shortest matching suffix, `${X%%pattern}` the longest, `#` a prefix.
+fn trimmed(value: &str, sign: char, pattern: &str) -> String {
+    let (is_longest, pattern) = match pattern.strip_prefix(sign) {
         Some(pattern) => (true, pattern),
         None => (false, pattern),
     };
-    let fits = |at: &usize| fits(&value[*at..], pattern);
-    let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let found = if longest {
-        places.find(fits)
-    } else {
-        places.rfind(fits)
+    let is_suffix = sign == '%';
+    let split = |at: usize| match value.split_at(at) {
+        (kept, cut) if is_suffix => (kept, cut),
+        (cut, kept) => (kept, cut),
     };
-    value[..found.unwrap_or(value.len())].to_owned()
-}
-
-/// `${X#pattern}` removes the shortest matching prefix, `${X##pattern}` the longest.
-fn without_start(value: &str, pattern: &str) -> String {
-    let (longest, pattern) = match pattern.strip_prefix('#') {
-        Some(pattern) => (true, pattern),
-        None => (false, pattern),
+    let places = value.char_indices().map(|(at, _)| at);
+    let kept = places.chain([value.len()]).map(split);
+    let mut kept = kept.filter(|(_, cut)| fits(cut, pattern));
+    let found = match is_longest == is_suffix {
+        true => kept.next(),
+        false => kept.next_back(),
     };
-    let fits = |at: &usize| fits(&value[..*at], pattern);
-    let mut places = value.char_indices().map(|(at, _)| at).chain([value.len()]);
-    let found = if longest {
-        places.rfind(fits)
-    } else {
-        places.find(fits)
-    };
-    value[found.unwrap_or(0)..].to_owned()
+    found.map_or(value, |(kept, _)| kept).to_owned()
 }
 
 /// `${X/a/b}` replaces the first occurrence, `${X//a/b}` all. Patterns are not supported.
@@ -278,7 +255,7 @@ mod tests {
             ("${CUDA:0:2}", "${CUDA:0:2}", false),
             ("${", "${", false),
         ] {
-            let expanded = unquote(raw, '\\', &values, &|_| 0);
+            let expanded = unquote(raw, '\\', &values);
             assert_eq!(
                 (expanded.text.as_str(), expanded.known),
                 (text, known),
@@ -309,6 +286,6 @@ mod tests {
     #[test]
     fn nested_defaults_are_limited() {
         let nested = format!("{}x{}", "${A:-".repeat(5000), "}".repeat(5000));
-        assert!(!unquote(&nested, '\\', &values, &|_| 0).known);
+        assert!(!unquote(&nested, '\\', &values).known);
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::super::facts::Variable;
+use super::super::variables::unquote;
+use super::super::words::words;
 use super::Reader;
 use super::check;
 use super::state::{self, Setting};
@@ -15,7 +17,7 @@ impl Reader<'_> {
     /// `ARG NAME[=default] …`.
     pub(super) fn arguments(&mut self, span: Range<usize>) -> Result<()> {
         let script = self.script(span.clone());
-        for word in script.words() {
+        for word in words(&script.text, self.escape) {
             let (name, default) = match word.raw.split_once('=') {
                 Some((name, _)) => (name, true),
                 None => (word.raw, false),
@@ -29,7 +31,7 @@ impl Reader<'_> {
                     .cloned()
                     .or_else(|| state::predefined(name)),
             };
-            let expanded = script.value(&word, &values);
+            let expanded = unquote(word.raw, self.escape, &values);
             let value = match (self.build.arguments.get(name), default) {
                 (Some(given), _) => given.clone(),
                 (None, true) => {
@@ -45,7 +47,7 @@ impl Reader<'_> {
                 stage.stage.arguments.push(Variable {
                     name: name.to_owned(),
                     value: value.clone(),
-                    location: self.text.location(word.span.clone()),
+                    location: self.text.location(script.span(word.range())),
                     ..Variable::default()
                 });
             }
@@ -68,7 +70,7 @@ impl Reader<'_> {
     /// Checks pairs of names and values as Docker does.
     pub(super) fn pairs(&self, keyword: &str, span: Range<usize>) -> Result<()> {
         match self.is_dockers {
-            true => check::pairs(self.text, keyword, &self.script(span)),
+            true => check::pairs(self.text, keyword, (span, self.escape)),
             false => Ok(()),
         }
     }
@@ -79,29 +81,24 @@ impl Reader<'_> {
         let Some(stage) = self.stages.last_mut() else {
             return Ok(());
         };
-        let words = script.words();
+        let words = words(&script.text, self.escape);
         if stage.stage.env.len() + words.len() > MAX_VARIABLES {
             let problem = format!("more than {MAX_VARIABLES} variables");
             return Err(self.text.fault(span, &problem, None));
         }
         let old = words.first().filter(|word| !word.raw.contains('='));
         if let (Some(name), Some(value)) = (old, words.get(1)) {
-            let raw = self
-                .text
-                .text
-                .get(value.span.start..span.end)
-                .unwrap_or_default();
-            let setting = stage.variable(self.text, &script, (name.raw, raw, value.span.start));
-            stage.set(setting);
+            let pair = (name.raw, value.start..script.text.len());
+            stage.set(stage.variable(self.text, (&script, self.escape), pair));
             return Ok(());
         }
         // All are set at once: a value does not see others of the same line.
         let pairs = words.iter().filter_map(|word| {
-            let (name, raw) = word.raw.split_once('=')?;
-            Some((name, raw, word.span.start + name.len() + 1))
+            let (name, _) = word.raw.split_once('=')?;
+            Some((name, word.start + name.len() + 1..word.range().end))
         });
         let settings: Vec<Setting> = pairs
-            .map(|pair| stage.variable(self.text, &script, pair))
+            .map(|pair| stage.variable(self.text, (&script, self.escape), pair))
             .collect();
         settings.into_iter().for_each(|setting| stage.set(setting));
         Ok(())

@@ -6,8 +6,9 @@ use std::ops::Range;
 
 use parse_dockerfile::{Flag, Instruction};
 
-use super::super::shell::Script;
+use super::super::script::Script;
 use super::super::text::Text;
+use super::super::words::{Word, words};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::reference::name::Name;
 use imgcheck_base::spelling::nearest;
@@ -113,19 +114,18 @@ pub fn reference(text: &Text<'_>, span: Range<usize>, image: &str) -> Result<()>
 ///
 /// # Errors
 /// [`Error::Rule`] with the position.
-pub fn pairs(text: &Text<'_>, keyword: &str, script: &Script<'_>) -> Result<()> {
+pub fn pairs(text: &Text<'_>, keyword: &str, (span, escape): (Range<usize>, char)) -> Result<()> {
+    let written = text.text.get(span.clone()).unwrap_or_default();
     // Two escapes at the end of a line end it in Docker, but not in the crate.
-    let both = [script.escape, script.escape].iter().collect::<String>();
-    if script
-        .text
-        .lines()
-        .any(|line| line.trim_end().ends_with(&both))
-    {
+    let both = [escape, escape].iter().collect::<String>();
+    if written.lines().any(|line| line.trim_end().ends_with(&both)) {
         return Ok(());
     }
-    let mut words = script.words();
+    let script = Script::instruction(written, span.start, escape);
+    let span = |word: &Word<'_>| script.span(word.range());
+    let mut words = words(&script.text, escape);
     // The rest of a last line with an escape at its end.
-    words.retain(|word| word.raw.trim() != script.escape.to_string());
+    words.retain(|word| word.raw.trim() != escape.to_string());
     let Some(first) = words.first() else {
         return Ok(());
     };
@@ -136,14 +136,14 @@ pub fn pairs(text: &Text<'_>, keyword: &str, script: &Script<'_>) -> Result<()> 
             true => Ok(()),
             false => {
                 let problem = format!("{keyword} `{}` has no value", first.raw);
-                Err(text.fault(first.span.clone(), &problem, Some(&help)))
+                Err(text.fault(span(first), &problem, Some(&help)))
             }
         };
     }
     match words.iter().find(|word| !word.raw.contains('=')) {
         None => Ok(()),
         Some(word) => Err(text.fault(
-            word.span.clone(),
+            span(word),
             &format!("`{}` is not NAME=value", word.raw),
             Some("every word needs an `=`; quote values with spaces"),
         )),

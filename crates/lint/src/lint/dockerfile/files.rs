@@ -154,6 +154,6 @@ impl Reader<'_> {
     /// A text with the variables of the last stage expanded.
     fn of_stage(&self, raw: &str) -> String {
         let values = |name: &str| self.stages.last().and_then(|stage| stage.value(name));
-        unquote(raw, self.escape, &values, &|_| 0).text
+        unquote(raw, self.escape, &values).text
     }
 }

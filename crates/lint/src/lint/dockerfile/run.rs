@@ -1,18 +1,19 @@
 //! `RUN`: the packages that its commands install, and the files they write.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::super::command::{Command, commands};
+use super::super::command::{Command, Loop, commands};
 use super::super::facts::SearchDirectory;
 use super::super::install::{Argument, unwrapped};
-use super::super::shell::{Script, Word};
+use super::super::script::Script;
 use super::super::text::Text;
 use super::copies::absolute;
 use super::session::{SHELLS, Session, activate, assign, inline_script, script_path};
 use super::state::{MAX_PARTS, State};
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
+use imgcheck_launch::shell::syntax::Word;
 
 /// How many times the commands of loops are read.
 const MAX_RUNS: usize = 64;
@@ -21,13 +22,8 @@ const MAX_RUNS: usize = 64;
 const MAX_DEPTH: usize = 4;
 
 impl State<'_> {
-    /// Reads a script. `documents` are the here-documents of its commands, in order.
-    pub fn run(
-        &mut self,
-        text: &Text<'_>,
-        script: Script<'_>,
-        documents: VecDeque<Script<'_>>,
-    ) -> Result<()> {
+    /// Reads a script.
+    pub fn run(&mut self, text: &Text<'_>, script: &Script<'_>) -> Result<()> {
         let other = script
             .text
             .strip_prefix("#!")
@@ -35,7 +31,7 @@ impl State<'_> {
         if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
             return Ok(());
         }
-        self.script(text, script, documents, &mut Session::default())
+        self.script(text, script, &mut Session::default())
     }
 
     /// Reads a command in the exec form.
@@ -50,22 +46,17 @@ impl State<'_> {
             span,
         });
         let words: Vec<Argument> = words.collect();
-        let words = unwrapped(&words);
-        if let Some((inner, at)) = inline_script(words) {
+        let words = self.unwrapped(&words);
+        if let Some(script) = inline_script(words) {
+            let (inner, at) = (&script.text, script.span.start);
             // The position may be that of a quote. Escapes in the script would shift what follows.
             let places = [at, at + 1].into_iter();
             let mut places =
-                places.filter(|at| text.text.get(*at..at + inner.len()) == Some(inner));
+                places.filter(|at| text.text.get(*at..at + inner.len()) == Some(inner.as_str()));
             let Some(offset) = places.next() else {
                 return Ok(());
             };
-            let script = Script {
-                text: inner,
-                offset,
-                escape: '\\',
-                instruction: false,
-            };
-            return self.script(text, script, VecDeque::new(), &mut Session::default());
+            return self.script(text, &Script::new(inner, offset), &mut Session::default());
         }
         self.install(text, words, false, &Session::default())
     }
@@ -73,26 +64,19 @@ impl State<'_> {
     fn script(
         &mut self,
         text: &Text<'_>,
-        script: Script<'_>,
-        mut documents: VecDeque<Script<'_>>,
+        script: &Script<'_>,
         session: &mut Session,
     ) -> Result<()> {
-        let commands = commands(&script);
+        let list = script.parse().map_err(|(span, problem)| {
+            let problem = format!("the script is not understood: {problem}");
+            text.fault(span, &problem, None)
+        })?;
+        let commands = commands(&list);
         for (index, command) in commands.iter().enumerate() {
-            // Each document is read by one command.
-            let body = match command.here_document {
-                true => documents.pop_front(),
-                false => None,
-            };
-            for values in self.loop_values(&script, command, session) {
+            for values in self.loop_values(script, command, session) {
                 session.variables.extend(values);
-                self.command(
-                    text,
-                    &script,
-                    (command, commands.get(index + 1)),
-                    body,
-                    session,
-                )?;
+                let next = commands.get(index + 1);
+                self.command(text, script, (command, next), session)?;
             }
         }
         Ok(())
@@ -106,9 +90,14 @@ impl State<'_> {
         session: &Session,
     ) -> Vec<BTreeMap<String, Option<String>>> {
         let mut runs = vec![BTreeMap::new()];
-        for (name, words) in &command.loops {
-            let mentioned = |word: &Word<'_>| word.raw.contains('$') && word.raw.contains(name.raw);
-            if !command.words.iter().any(mentioned) {
+        for Loop { name, words } in &command.loops {
+            let mentioned = |span: &Range<usize>| {
+                let written = script.written(span.clone());
+                written.contains('$') && written.contains(name)
+            };
+            let assigned = command.assignments.iter().map(|it| &it.span);
+            let mut all = assigned.chain(command.words.iter().map(|it| &it.span));
+            if !all.any(mentioned) {
                 continue;
             }
             let values = |name: &str| self.session_value(name, session);
@@ -130,7 +119,7 @@ impl State<'_> {
             };
             let with = |run: &BTreeMap<String, Option<String>>, value: &Option<String>| {
                 let mut run = run.clone();
-                run.insert(name.raw.to_owned(), value.clone());
+                run.insert((*name).to_owned(), value.clone());
                 run
             };
             let each = each.iter().take(MAX_RUNS);
@@ -147,13 +136,12 @@ impl State<'_> {
         text: &Text<'_>,
         script: &Script<'_>,
         (command, next): (&Command<'_>, Option<&Command<'_>>),
-        body: Option<Script<'_>>,
         session: &mut Session,
     ) -> Result<()> {
         let mut conditional = command.conditional;
         for condition in &command.conditions {
             let values = |name: &str| self.session_value(name, session);
-            let text = |word: &Word<'_>| {
+            let text = |word: &Word| {
                 let value = script.value(word, &values);
                 value.known.then_some(value.text)
             };
@@ -169,50 +157,40 @@ impl State<'_> {
             .map(|word| word.text.as_str())
             .unwrap_or_default();
         let name = name_of(program).to_owned();
-        if let Some(body) = body
+        let body = script.here_document(command);
+        if let Some(body) = &body
             && SHELLS.contains(&name.as_str())
+            && session.depth < MAX_DEPTH
         {
-            self.script(text, body, VecDeque::new(), session)?;
+            self.nested(text, body, conditional, session)?;
         }
         if assign(&words, conditional, session) {
             return Ok(());
         }
-        activate(&words, session);
         for word in &words {
             self.repository(text, &word.text, word.span.clone());
         }
+        if command.is_list {
+            return Ok(());
+        }
+        activate(&words, session);
         if name == "cd" && words.len() == 2 {
             session.directory = Some(absolute(self.directory(session), &words[1].text));
         }
-        self.loader_configuration(text, script, command, (&words, next), body, session);
-        if SHELLS.contains(&name.as_str()) && session.depth < MAX_DEPTH {
-            let raw: Vec<&str> = command.words.iter().map(|word| word.raw).collect();
-            if let Some((inner, at)) = inline_script(&words)
-                && raw
-                    .iter()
-                    .any(|word| word.len() == inner.len() + 2 && word.contains(inner))
-            {
-                let inner = Script {
-                    text: inner,
-                    offset: at + 1,
-                    ..*script
-                };
-                self.nested(text, inner, conditional, session)?;
-                return Ok(());
-            }
+        self.loader_configuration(text, script, (command, next), (&words, body), session);
+        if session.depth < MAX_DEPTH
+            && let Some(inner) = inline_script(&words)
+            && let Some(inner) = quoted(script, command, inner)
+        {
+            return self.nested(text, &inner, conditional, session);
         }
         if let Some(path) = script_path(&words).filter(|_| session.depth < MAX_DEPTH) {
             let path = absolute(self.directory(session), path);
             if let Some((path, content)) = self.origin(text, &path)? {
                 let name = self.recorder.context().name(&path);
                 let other = self.recorder.context().text(&name, &content)?;
-                let script = Script {
-                    text: other.text,
-                    offset: 0,
-                    escape: '\\',
-                    instruction: false,
-                };
-                self.nested(&other, script, conditional, session)?;
+                let script = Script::new(other.text, 0);
+                self.nested(&other, &script, conditional, session)?;
             }
             return Ok(());
         }
@@ -223,14 +201,14 @@ impl State<'_> {
     fn nested(
         &mut self,
         text: &Text<'_>,
-        script: Script<'_>,
+        script: &Script<'_>,
         conditional: bool,
         session: &mut Session,
     ) -> Result<()> {
         let outer = (session.conditional, session.directory.clone());
         session.conditional |= conditional;
         session.depth += 1;
-        self.script(text, script, VecDeque::new(), session)?;
+        self.script(text, script, session)?;
         session.depth -= 1;
         (session.conditional, session.directory) = outer;
         Ok(())
@@ -264,15 +242,11 @@ impl State<'_> {
         session: &Session,
     ) -> Vec<Argument> {
         let values = |name: &str| self.session_value(name, session);
-        let words = command.words.iter().map(|word| {
-            let expanded = script.value(word, &values);
-            Argument {
-                text: expanded.text,
-                known: expanded.known,
-                span: word.span.clone(),
-            }
-        });
-        unwrapped(&words.collect::<Vec<_>>()).to_vec()
+        self.unwrapped(&script.arguments(command, &values)).to_vec()
+    }
+
+    fn unwrapped<'w>(&self, words: &'w [Argument]) -> &'w [Argument] {
+        unwrapped(words, &self.recorder.context().knowledge.launch)
     }
 
     /// The value of a variable at this point of a script.
@@ -282,4 +256,16 @@ impl State<'_> {
             None => self.value(name),
         }
     }
+}
+
+/// The script that an argument is: what is between its quotes, if nothing in it is expanded.
+fn quoted<'s>(
+    script: &'s Script<'_>,
+    command: &Command<'_>,
+    argument: &Argument,
+) -> Option<Script<'s>> {
+    let mut words = command.words.iter().map(|it| it.span.clone());
+    let word = words.find(|it| script.span(it.clone()) == argument.span)?;
+    let inner = word.start + 1..word.end - 1;
+    (script.written(inner.clone()) == argument.text).then(|| script.part(inner))
 }

@@ -3,7 +3,7 @@
 use super::super::command::Command;
 use super::super::facts::SearchDirectory;
 use super::super::install::Argument;
-use super::super::shell::Script;
+use super::super::script::Script;
 use super::super::text::Text;
 use super::session::Session;
 use super::state::{MAX_PARTS, State};
@@ -17,9 +17,8 @@ impl State<'_> {
         &mut self,
         text: &Text<'_>,
         script: &Script<'_>,
-        command: &Command<'_>,
-        (words, next): (&[Argument], Option<&Command<'_>>),
-        body: Option<Script<'_>>,
+        (command, next): (&Command<'_>, Option<&Command<'_>>),
+        (words, body): (&[Argument], Option<Script<'_>>),
         session: &Session,
     ) {
         let Some((program, arguments)) = words.split_first() else {
@@ -32,12 +31,8 @@ impl State<'_> {
         }
         let mut targets: Vec<String> = Vec::new();
         let values = |name: &str| self.session_value(name, session);
-        targets.extend(
-            command
-                .outputs
-                .iter()
-                .map(|word| script.value(word, &values).text),
-        );
+        let outputs = command.outputs();
+        targets.extend(outputs.map(|word| script.value(word, &values).text));
         if let Some(next) = next.filter(|_| command.piped) {
             let tee = self.words(script, next, session);
             if tee.first().is_some_and(|program| program.text == "tee") {
@@ -89,12 +84,12 @@ impl State<'_> {
 /// The directories in a here-document.
 fn document(text: &Text<'_>, body: &Script<'_>) -> Vec<SearchDirectory> {
     let mut directories = Vec::new();
-    let mut at = body.offset;
+    let mut at = 0;
     for line in body.text.split_inclusive('\n') {
         if line.starts_with('/') && directories.len() < MAX_PARTS {
             directories.push(SearchDirectory {
                 text: line.trim_end().to_owned(),
-                location: text.location(at..at + line.trim_end().len()),
+                location: text.location(body.span(at..at + line.trim_end().len())),
             });
         }
         at += line.len();

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::super::install::{Argument, is_name};
+use super::super::install::Argument;
 use super::copies::place;
 use imgcheck_base::lexical::name_of;
+use imgcheck_launch::shell::is_name;
 
 /// Programs that run a script.
 pub const SHELLS: &[&str] = &["ash", "bash", "dash", "sh", "zsh"];
@@ -86,8 +87,8 @@ pub fn script_path(words: &[Argument]) -> Option<&str> {
     first.filter(is_script).map(|word| word.text.as_str())
 }
 
-/// The script of `bash -c 'script'`, and the position of its word.
-pub fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
+/// The script of `bash -c 'script'`.
+pub fn inline_script(words: &[Argument]) -> Option<&Argument> {
     let (program, options) = words.split_first()?;
     let name = program.text.rsplit('/').next()?;
     if !SHELLS.contains(&name) {
@@ -96,6 +97,5 @@ pub fn inline_script(words: &[Argument]) -> Option<(&str, usize)> {
     let option = options
         .iter()
         .position(|word| word.text.starts_with('-') && word.text.ends_with('c'))?;
-    let script = options.get(option + 1)?;
-    Some((&script.text, script.span.start))
+    options.get(option + 1)
 }

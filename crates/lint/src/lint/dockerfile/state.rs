@@ -1,9 +1,10 @@
 //! The state of a stage while its instructions are read.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::super::facts::{Base, SearchDirectory, Stage, Variable};
-use super::super::shell::Script;
+use super::super::script::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
@@ -96,21 +97,23 @@ impl<'c> State<'c> {
         set.cloned().or_else(|| predefined(name))
     }
 
-    /// An assignment, expanded with the values before its line; `start` is the position of the value.
+    /// An assignment, expanded with the values before its line; the range is that of the value in the instruction.
     pub fn variable(
         &self,
         text: &Text<'_>,
-        script: &Script<'_>,
-        (name, raw, start): (&str, &str, usize),
+        (instruction, escape): (&Script<'_>, char),
+        (name, value): (&str, Range<usize>),
     ) -> Setting {
+        let raw = instruction.written(value.clone());
+        let location = |range| text.location(instruction.span(range));
         let lookup = |name: &str| self.value(name);
-        let expanded = unquote(raw, script.escape, &lookup, &|_| 0);
+        let expanded = unquote(raw, escape, &lookup);
         let parts = parts(raw).take(4 * MAX_PARTS).map(|(at, part)| {
             let inner = part.trim_matches(['"', '\'']);
-            let from = start + at + (part.len() - part.trim_start_matches(['"', '\'']).len());
+            let from = value.start + at + (part.len() - part.trim_start_matches(['"', '\'']).len());
             SearchDirectory {
-                text: unquote(inner, script.escape, &lookup, &|_| 0).text,
-                location: text.location(from..from + inner.len()),
+                text: unquote(inner, escape, &lookup).text,
+                location: location(from..from + inner.len()),
             }
         });
         Setting {
@@ -119,7 +122,7 @@ impl<'c> State<'c> {
                 value: expanded.text,
                 replaced: false,
                 parts: parts.take(MAX_PARTS).collect(),
-                location: text.location(start..start + raw.len()),
+                location: location(value.clone()),
             },
             known: expanded.known,
             keeps: raw.contains(&format!("${name}")) || raw.contains(&format!("${{{name}")),

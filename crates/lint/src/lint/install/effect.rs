@@ -91,9 +91,3 @@ impl Project {
         })
     }
 }
-
-/// Whether a text is a valid variable name.
-pub fn is_name(text: &str) -> bool {
-    let start = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    start && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}

@@ -1,45 +1,4 @@
-//! Names and options of the programs that are read.
-
-/// Programs that start another one.
-pub const WRAPPERS: &[&str] = &[
-    "chronic",
-    "command",
-    "doas",
-    "eatmydata",
-    "env",
-    "exec",
-    "gosu",
-    "ionice",
-    "nice",
-    "nohup",
-    "stdbuf",
-    "sudo",
-    "time",
-    "timeout",
-    "xargs",
-];
-
-/// Programs that install packages or run scripts, without the version in their names.
-pub const PROGRAMS: &[&str] = &[
-    "apk",
-    "apt",
-    "apt-get",
-    "aptitude",
-    "ash",
-    "bash",
-    "conda",
-    "dash",
-    "mamba",
-    "micromamba",
-    "pip",
-    "pipx",
-    "poetry",
-    "pypy",
-    "python",
-    "sh",
-    "uv",
-    "zsh",
-];
+//! Options of the programs that are read.
 
 /// Options of pip and uv with a value.
 pub const PIP_VALUES: &[&str] = &[

@@ -53,6 +53,31 @@ fn install_commands_are_recognized() {
 }
 
 #[test]
+fn programs_that_start_another_one_are_left_out() {
+    let launch = imgcheck_model::knowledge::launch().unwrap();
+    for (before, command) in [
+        ("sudo -u x -EH -p ask", "pip install x"),
+        ("gosu root command", "pip install x"),
+        ("timeout -k 5 600 nice -n 10", "rm x"),
+        ("xargs -I {} -n1", "pip install {}"),
+        ("env -u A", "B=c pip install x"),
+        ("", "conda run -n x pip install x"),
+        ("", "command -v pip"),
+        ("", "ssh host pip install x"),
+    ] {
+        let written = format!("{before} {command}");
+        let words = written.split_whitespace().map(|text| Argument {
+            text: text.to_owned(),
+            ..Argument::default()
+        });
+        let words: Vec<Argument> = words.collect();
+        let texts = unwrapped(&words, &launch).iter();
+        let texts: Vec<&str> = texts.map(|it| it.text.as_str()).collect();
+        assert_eq!(texts.join(" "), command, "{written}");
+    }
+}
+
+#[test]
 fn options_are_read() {
     let found = install("pip install -r a.txt -rb.txt -c c.txt --index-url=https://x -f https://f --no-deps --target /t x").unwrap();
     assert_eq!(

@@ -1,7 +1,7 @@
 //! Options in a requirements file, and after a requirement.
 
-use super::super::shell::Script;
 use super::super::text::Text;
+use super::super::words::words;
 use super::line::Line;
 use imgcheck_base::error::Result;
 use imgcheck_base::spelling::nearest;
@@ -58,13 +58,7 @@ const OTHERS: &[&str] = &[
 /// [`imgcheck_base::error::Error::Rule`] with the position of an unknown option, or of one without its value.
 pub fn read<'l>(text: &Text<'_>, line: &Line, written: &'l str) -> Result<Vec<(&'l str, &'l str)>> {
     // pip splits words as a shell does.
-    let script = Script {
-        text: written,
-        offset: 0,
-        escape: '\\',
-        instruction: false,
-    };
-    let mut words = script.words().into_iter().map(|word| word.raw);
+    let mut words = words(written, '\\').into_iter().map(|word| word.raw);
     let mut found = Vec::new();
     while let Some(word) = words.next() {
         if !word.starts_with('-') || word == "-" || word == "--" {

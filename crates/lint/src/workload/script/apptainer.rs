@@ -1,7 +1,8 @@
 //! `apptainer exec` and `apptainer run` of images in a registry.
 
 use super::container::{command, started};
-use super::options::{Options, Word};
+use super::options::Options;
+use crate::lint::Argument;
 use crate::workload::facts::{Container, GpuRequest};
 use crate::workload::text::Manifest;
 use imgcheck_launch::Overlay;
@@ -33,7 +34,7 @@ const FLAGS: [&str; 21] = [
 
 /// `[OPTION …] docker://IMAGE [COMMAND …]`; other sources than a registry are not read. `exec` replaces what the image starts, `run` its
 /// arguments.
-pub(super) fn container(verb: &str, words: &[Word], manifest: &Manifest) -> Option<Container> {
+pub(super) fn container(verb: &str, words: &[Argument], manifest: &Manifest) -> Option<Container> {
     let mut options = Options {
         rest: words,
         flags: &FLAGS,

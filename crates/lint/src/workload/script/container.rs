@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::options::Word;
+use crate::lint::Argument;
 use crate::workload::facts::{Container, Mount};
 use crate::workload::placement::{Placement, Toleration};
 use crate::workload::text::Manifest;
@@ -45,7 +45,7 @@ pub(super) fn bind(text: &str, span: Range<usize>, manifest: &Manifest) -> Mount
 }
 
 /// The words as a command; `None` without one.
-pub(super) fn command(words: &[Word]) -> Option<Vec<String>> {
+pub(super) fn command(words: &[Argument]) -> Option<Vec<String>> {
     let words: Vec<String> = words.iter().map(|it| it.text.clone()).collect();
     Some(words).filter(|it| !it.is_empty())
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::container::{bind, command, started};
-use super::options::{Options, Word};
+use super::options::Options;
+use crate::lint::Argument;
 use crate::workload::facts::{Container, GpuRequest, Variable};
 use crate::workload::text::Manifest;
 use imgcheck_launch::{Overlay, known_user};
@@ -25,7 +26,7 @@ const FLAGS: [&str; 12] = [
 ];
 
 /// `[OPTION …] IMAGE [COMMAND …]`.
-pub(super) fn container(words: &[Word], manifest: &Manifest) -> Option<Container> {
+pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Container> {
     let (mut env, mut mounts, mut entrypoint) = (Vec::new(), Vec::new(), None);
     let (mut gpu, mut directory, mut user, mut has_shm) = (None, None, None, false);
     let mut options = Options {

@@ -14,9 +14,11 @@ use std::collections::BTreeMap;
 use super::facts::{Container, Workload};
 use super::kinds::Kinds;
 use super::text::Manifest;
-use crate::lint::{Script, commands};
-use options::Word;
+use crate::lint::{Argument, Script, commands};
 use program::program;
+
+/// The maximum nesting of here-documents.
+const MAX_DEPTH: usize = 4;
 
 /// Whether a text is a script: it begins with `#!`, and is for a shell.
 pub(super) fn is_script(text: &str) -> bool {
@@ -26,39 +28,18 @@ pub(super) fn is_script(text: &str) -> bool {
 
 /// The containers that a script starts, as one workload; `None` if it starts none, and nothing in it looks like one.
 pub(super) fn read(manifest: &Manifest, kinds: &Kinds) -> Option<Workload> {
-    let script = Script {
-        text: manifest.text(),
-        offset: 0,
-        escape: '\\',
-        instruction: false,
-    };
-    let mut values: BTreeMap<String, String> = BTreeMap::new();
     let job = slurm::Job::of(manifest);
-    let mut containers: Vec<Container> = job.container(manifest).into_iter().collect();
-    let mut others: Vec<Vec<Word>> = Vec::new();
-    for command in commands(&script) {
-        let value = |raw: &_| script.value(raw, &|name| values.get(name).cloned());
-        let words: Vec<Word> = command
-            .words
-            .iter()
-            .map(|word| Word {
-                text: value(word).text,
-                span: word.span.clone(),
-            })
-            .collect();
-        if let Some(assigned) = program::assignments(&words) {
-            values.extend(assigned);
-            let runs = |it: &Word| it.text.contains("$(") || it.text.contains('`');
-            if words.iter().any(runs) {
-                others.push(words);
-            }
-            continue;
-        }
-        match start(program(&words), &job, manifest) {
-            Some(container) => containers.push(container),
-            None => others.push(words),
-        }
-    }
+    let mut reader = Reader {
+        containers: job.container(manifest).into_iter().collect(),
+        manifest,
+        job,
+        values: BTreeMap::new(),
+        others: Vec::new(),
+    };
+    reader.script(&Script::new(manifest.text(), 0), 0);
+    let Reader {
+        containers, others, ..
+    } = reader;
     let not_understood = not_understood::evidence(&others, &containers, manifest, kinds);
     let is_empty = containers.is_empty() && not_understood.is_empty();
     (!is_empty).then(|| Workload {
@@ -70,8 +51,55 @@ pub(super) fn read(manifest: &Manifest, kinds: &Kinds) -> Option<Workload> {
     })
 }
 
+/// The state while a script is read.
+struct Reader<'m> {
+    manifest: &'m Manifest<'m>,
+    job: slurm::Job,
+    /// The variables of the script.
+    values: BTreeMap<String, String>,
+    containers: Vec<Container>,
+    /// Commands that start no container.
+    others: Vec<Vec<Argument>>,
+}
+
+impl Reader<'_> {
+    /// Reads a script, and the here-documents in it, which may be scripts for another shell or machine.
+    fn script(&mut self, script: &Script, depth: usize) {
+        let parsed = script.parse().ok().filter(|_| depth < MAX_DEPTH);
+        let Some(list) = parsed else {
+            return self.others.push(vec![Argument {
+                known: false,
+                text: script.text.to_string(),
+                span: script.span(0..script.text.len()),
+            }]);
+        };
+        for command in commands(&list) {
+            let values = |name: &str| self.values.get(name).cloned();
+            self.command(script.arguments(&command, &values));
+            if let Some(body) = script.here_document(&command) {
+                self.script(&body, depth + 1);
+            }
+        }
+    }
+
+    fn command(&mut self, words: Vec<Argument>) {
+        if let Some(assigned) = program::assignments(&words) {
+            self.values.extend(assigned);
+            let runs = |it: &Argument| it.text.contains("$(") || it.text.contains('`');
+            if words.iter().any(runs) {
+                self.others.push(words);
+            }
+            return;
+        }
+        match start(program(&words), &self.job, self.manifest) {
+            Some(container) => self.containers.push(container),
+            None => self.others.push(words),
+        }
+    }
+}
+
 /// The container that a command starts, if it is one of those that are read.
-fn start(words: &[Word], job: &slurm::Job, manifest: &Manifest) -> Option<Container> {
+fn start(words: &[Argument], job: &slurm::Job, manifest: &Manifest) -> Option<Container> {
     let text = |at: usize| words.get(at).map(|word| word.text.as_str());
     let name = text(0).unwrap_or_default();
     match (name.rsplit('/').next().unwrap_or(name), text(1)) {

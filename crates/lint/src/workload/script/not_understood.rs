@@ -1,7 +1,7 @@
 //! Commands and lines for a batch system that look as if they start a container or request GPUs, and are not followed.
 
-use super::options::Word;
 use super::program::BEFORE;
+use crate::lint::Argument;
 use crate::workload::evidence::Search;
 use crate::workload::facts::{Container, Evidence, EvidenceKind};
 use crate::workload::hints::{AROUND, ScriptHints};
@@ -13,7 +13,7 @@ const SHOWN: usize = 80;
 
 /// What commands that start no container look like, and the lines for a batch system if there is no container at all.
 pub(super) fn evidence(
-    commands: &[Vec<Word>],
+    commands: &[Vec<Argument>],
     containers: &[Container],
     manifest: &Manifest,
     kinds: &Kinds,
@@ -28,7 +28,7 @@ pub(super) fn evidence(
     search.found
 }
 
-fn command(words: &[Word], search: &mut Search) {
+fn command(words: &[Argument], search: &mut Search) {
     let (kinds, manifest) = (search.kinds, search.manifest);
     let Some(first) = words.first() else { return };
     let texts: Vec<&str> = words.iter().map(|it| it.text.as_str()).collect();

@@ -2,11 +2,7 @@
 
 use std::ops::Range;
 
-/// A word of a command with its place.
-pub(super) struct Word {
-    pub text: String,
-    pub span: Range<usize>,
-}
+use crate::lint::Argument;
 
 /// An option with its value.
 pub(super) struct CommandOption<'w> {
@@ -28,7 +24,7 @@ impl CommandOption<'_> {
 
 /// The options before the first operand. One that is not in `flags` has a value, unless it is joined to it.
 pub(super) struct Options<'w> {
-    pub rest: &'w [Word],
+    pub rest: &'w [Argument],
     pub flags: &'static [&'static str],
 }
 
@@ -73,9 +69,10 @@ mod tests {
 
     #[test]
     fn options_end_at_the_first_operand() {
-        let words = |text: &str| -> Vec<Word> {
+        let words = |text: &str| -> Vec<Argument> {
             let words = text.split(' ');
-            let words = words.map(|it| Word {
+            let words = words.map(|it| Argument {
+                known: true,
                 text: it.to_owned(),
                 span: 0..it.len(),
             });

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::container::{bind, command, started};
-use super::options::{CommandOption, Options, Word};
+use super::options::{CommandOption, Options};
+use crate::lint::Argument;
 use crate::workload::facts::{Container, GpuRequest, Mount};
 use crate::workload::text::Manifest;
 use imgcheck_launch::Overlay;
@@ -132,7 +133,7 @@ impl Job {
     }
 
     /// The container of `srun [OPTION …] COMMAND …`, if it names an image.
-    pub fn step(&self, words: &[Word], manifest: &Manifest) -> Option<Container> {
+    pub fn step(&self, words: &[Argument], manifest: &Manifest) -> Option<Container> {
         let mut step = Job {
             gpu: self.gpu.clone(),
             ..Job::default()
@@ -195,7 +196,7 @@ fn number(text: &str) -> GpuCount {
 }
 
 /// The words of a line until a comment. Slurm removes quotes.
-fn words(line: &str, offset: usize) -> Vec<Word> {
+fn words(line: &str, offset: usize) -> Vec<Argument> {
     let mut words = Vec::new();
     let mut at = 0;
     for text in line.split_ascii_whitespace() {
@@ -204,7 +205,8 @@ fn words(line: &str, offset: usize) -> Vec<Word> {
         }
         let start = at + line[at..].find(text).unwrap_or_default();
         at = start + text.len();
-        words.push(Word {
+        words.push(Argument {
+            known: true,
             text: text.replace(['"', '\''], ""),
             span: offset + start..offset + at,
         });
