@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::request::ImageRequest;
+use imgcheck_base::bounds::Bounds;
+use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::Result;
 use imgcheck_base::limits::Limits;
 use imgcheck_layer::LayerReader;
@@ -71,6 +73,14 @@ impl Checker {
     /// The limits of every request that sets none of its own.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// The bounds of a request, which may set limits of its own.
+    pub(crate) fn bounds(&self, limits: Option<Limits>, cancellation: &Cancellation) -> Bounds {
+        Bounds {
+            limits: limits.unwrap_or(self.limits),
+            cancellation: cancellation.clone(),
+        }
     }
 
     /// The limits of a request: its own, or those of the checker.
