@@ -119,7 +119,10 @@ pub fn fuzz(text: &str) {
         ..Facts::of_image(about, claims, &stack.into())
     };
     // Every built-in rule can be evaluated on the facts of every image.
-    let findings = tables.rules.evaluate(&facts, &Bounds::default()).expect("a judgement");
+    let findings = tables
+        .rules
+        .evaluate(&facts, &Bounds::default())
+        .expect("a judgement");
     for finding in findings {
         assert!(!finding.message.is_empty(), "{} says nothing", finding.rule);
     }

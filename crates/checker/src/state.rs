@@ -93,7 +93,7 @@ impl Checker {
         Verdict::of(findings, self.policy.fail_on)
     }
 
-    /// The configuration file as it was named or found; `None` without one.
+    /// The configuration file as it was named or found.
     pub fn configuration_file(&self) -> Option<&str> {
         self.configuration.as_deref()
     }

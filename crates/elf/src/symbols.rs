@@ -152,7 +152,7 @@ fn is_local(symbol: &Sym) -> bool {
     matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
 }
 
-/// Offset and length of the symbol table, checked against its segment; `None` without one.
+/// Offset and length of the symbol table, checked against its segment.
 fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64, u64)>, ElfError> {
     let Some(address) = dynamic.value(DT_SYMTAB) else {
         return Ok(None);

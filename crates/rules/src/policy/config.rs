@@ -135,7 +135,7 @@ impl Config {
         self.tree.as_ref()
     }
 
-    /// The file as it was named or found; `None` without one.
+    /// The file as it was named or found.
     pub fn file(&self) -> Option<&str> {
         Some(self.source.name.as_str()).filter(|name| !name.is_empty())
     }
