@@ -27,9 +27,9 @@ pub fn fuzz(bytes: &[u8]) {
     let diff_id = sha256(b"a layer");
     let key = Key::Facts {
         diff_id: diff_id.clone(),
-        version: version(CONTEXT.depth, &CONTEXT.limits),
+        version: version(CONTEXT.depth, &CONTEXT.bounds.limits),
     };
-    let facts = FactsCache::new(CACHE.clone(), CONTEXT.depth, &CONTEXT.limits);
+    let facts = FactsCache::new(CACHE.clone(), CONTEXT.depth, &CONTEXT.bounds.limits);
     CACHE.put(&key, bytes);
     assert_eq!(
         CACHE.get(&key).as_deref(),

@@ -5,11 +5,12 @@
 
 use std::sync::LazyLock;
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_elf::Depth;
 use imgcheck_fuzz::described::Described;
 use imgcheck_image::{RootFilesystem, configuration};
 use imgcheck_launch::{self as launch, Launch, Overlay};
-use imgcheck_loader::Bounds;
+use imgcheck_loader::ProcessBudget;
 use imgcheck_model::claims::Grammar;
 use imgcheck_model::process::{Knowledge, Programs};
 use imgcheck_model::stack::{self, Catalogue, ToolkitRow};
@@ -48,7 +49,7 @@ pub fn fuzz(text: &str) {
         &config,
         &launch,
         &tables.catalogue,
-        &Bounds::default(),
+        &ProcessBudget::default(),
     );
     let Ok(mut stack) = stack else {
         return;
@@ -74,7 +75,7 @@ pub fn fuzz(text: &str) {
         &launch,
         &stack,
         &tables.processes,
-        &Bounds::default(),
+        &ProcessBudget::default(),
     );
     let Ok((mut loader, drawn)) = programs.play(true) else {
         return;
@@ -118,7 +119,10 @@ pub fn fuzz(text: &str) {
         ..Facts::of_image(about, claims, &stack.into())
     };
     // Every built-in rule can be evaluated on the facts of every image.
-    let findings = tables.rules.evaluate(&facts).expect("a judgement");
+    let findings = tables
+        .rules
+        .evaluate(&facts, &Bounds::default())
+        .expect("a judgement");
     for finding in findings {
         assert!(!finding.message.is_empty(), "{} says nothing", finding.rule);
     }

@@ -20,7 +20,7 @@ pub fn fuzz(bytes: &[u8]) {
     let file = file(&bytes);
     let path = format!("/proc/self/fd/{}", Arc::as_ref(&file).as_raw_fd());
     let request = Request {
-        limits: CONTEXT.limits,
+        bounds: CONTEXT.bounds.clone(),
         ..Request::default()
     };
     for image in source::open(&ImageReference::Path(path.into()), &request).unwrap_or_default() {

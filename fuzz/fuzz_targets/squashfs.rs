@@ -28,7 +28,7 @@ fn facts(bytes: &[u8]) -> Result<LayerFacts> {
     let file = file(bytes);
     let path = format!("/proc/self/fd/{}", Arc::as_ref(&file).as_raw_fd());
     let request = Request {
-        limits: CONTEXT.limits,
+        bounds: CONTEXT.bounds.clone(),
         ..Request::default()
     };
     let images = source::open(&ImageReference::Path(path.into()), &request)?;

@@ -27,8 +27,8 @@ const SPARSE_BYTES: u64 = 1 << 20;
 pub static CONTEXT: LazyLock<ReadContext> = LazyLock::new(|| {
     let mut context =
         imgcheck_model::knowledge::read_context(Depth::Default).expect("the built-in data");
-    context.limits.set(Limit::LayerBytes, LAYER_BYTES);
-    context.limits.set(Limit::SparseBytes, SPARSE_BYTES);
+    context.bounds.limits.set(Limit::LayerBytes, LAYER_BYTES);
+    context.bounds.limits.set(Limit::SparseBytes, SPARSE_BYTES);
     context
 });
 

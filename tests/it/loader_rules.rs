@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_model::process::LoaderFacts;
 use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet, StackFacts};
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ fn facts(loader: Value) -> Facts {
 fn speaking(loader: Value) -> Vec<String> {
     let findings = RuleSet::builtin()
         .unwrap()
-        .evaluate(&facts(loader))
+        .evaluate(&facts(loader), &Bounds::default())
         .unwrap();
     findings.into_iter().map(|finding| finding.rule).collect()
 }
@@ -161,7 +162,9 @@ fn a_warning_hides_no_error() {
             &rule("b-special", severity, "suppresses: ['a-*']"),
         )
         .unwrap();
-        let findings = set.evaluate(&facts(loader.clone())).unwrap();
+        let findings = set
+            .evaluate(&facts(loader.clone()), &Bounds::default())
+            .unwrap();
         let rules: Vec<&str> = findings
             .iter()
             .map(|finding| finding.rule.as_str())
@@ -215,11 +218,11 @@ fn processor_time() -> Duration {
 fn a_healthy_process_is_silent_and_quick() {
     let set = RuleSet::builtin().unwrap();
     let facts = facts(healthy());
-    assert_eq!(set.evaluate(&facts).unwrap(), []);
+    assert_eq!(set.evaluate(&facts, &Bounds::default()).unwrap(), []);
     let runs = 20;
     let started = processor_time();
     for _ in 0..runs {
-        set.evaluate(&facts).unwrap();
+        set.evaluate(&facts, &Bounds::default()).unwrap();
     }
     let each = (processor_time() - started) / runs;
     eprintln!("all rules over 150 objects: {each:?}");

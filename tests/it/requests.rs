@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, ErrorCode};
 use imgcheck_base::limits::{Limit, Limits};
@@ -61,14 +62,14 @@ fn range(file: File, name: &str) -> LayerBlob {
     }
 }
 
-fn limits() -> Limits {
+fn request(reader: &LayerReader, cancellation: Cancellation) -> ReadContext<'static> {
     let mut limits = Limits::default();
     limits.set(Limit::Ratio, 1 << 40);
-    limits
-}
-
-fn request(reader: &LayerReader, cancellation: Cancellation) -> ReadContext<'static> {
-    reader.request(Depth::Default, limits(), cancellation, &NoProgress)
+    let bounds = Bounds {
+        limits,
+        cancellation,
+    };
+    reader.request(Depth::Default, bounds, &NoProgress)
 }
 
 /// Cancels a request after 50 ms: it returns soon, and leaves nothing in the cache.

@@ -7,7 +7,7 @@ use imgcheck_elf::facts::{Identity, Reading, ReadingKind};
 use imgcheck_image::RootFilesystem;
 use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
 use imgcheck_launch::{Launch, Overlay};
-use imgcheck_loader::Bounds;
+use imgcheck_loader::ProcessBudget;
 use imgcheck_model::knowledge;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
@@ -206,7 +206,7 @@ impl Image {
             &self.configuration(),
             &launch,
             &knowledge::catalogue().unwrap(),
-            &Bounds::default(),
+            &ProcessBudget::default(),
         )
     }
 
@@ -218,14 +218,14 @@ impl Image {
     pub fn derive(&self, overlay: &Overlay) -> Result<Derived, Error> {
         let root = RootFilesystem::merge(&self.layers);
         let config = self.configuration();
-        let (launch, bounds) = (
+        let (launch, budget) = (
             Launch::of(&root, &config, overlay, &knowledge::launch().unwrap()),
-            Bounds::default(),
+            ProcessBudget::default(),
         );
         let catalogue = knowledge::catalogue().unwrap();
-        let mut stack = stack::read(&root, &config, &launch, &catalogue, &bounds)?;
+        let mut stack = stack::read(&root, &config, &launch, &catalogue, &budget)?;
         let processes = knowledge::processes().unwrap();
-        let programs = Programs::of(&root, &launch, &stack, &processes, &bounds);
+        let programs = Programs::of(&root, &launch, &stack, &processes, &budget);
         let (mut loader, tree) = programs.play(true)?;
         loader.frameworks = programs.frameworks(&loader, &stack);
         loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);

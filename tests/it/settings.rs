@@ -1,6 +1,7 @@
 //! Variables with which PyTorch fails, from where a container gets them to the finding.
 
 use imgcheck::Overlay;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_image::configuration;
 use imgcheck_model::finding::Finding;
 use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
@@ -29,7 +30,10 @@ fn finding(image: &Image, overlay: &Overlay) -> Option<Finding> {
         loader: Some(loader.into()),
         ..Facts::of_image(about, vec![], &stack.into())
     };
-    let findings = RuleSet::builtin().unwrap().evaluate(&facts).unwrap();
+    let findings = RuleSet::builtin()
+        .unwrap()
+        .evaluate(&facts, &Bounds::default())
+        .unwrap();
     let mut findings = findings.into_iter();
     findings.find(|finding| finding.rule.starts_with("setting-"))
 }

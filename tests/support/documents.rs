@@ -1,7 +1,5 @@
 //! Documents of published formats, by their schemas.
 
-#![allow(dead_code)] // each test file uses its part
-
 use std::collections::HashSet;
 use std::fs;
 use std::sync::LazyLock;

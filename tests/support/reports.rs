@@ -1,7 +1,5 @@
 //! Reports that have one text in every place.
 
-#![allow(dead_code)] // each test file uses its part
-
 use imgcheck_model::process::cause::When;
 use std::sync::{Arc, LazyLock};
 

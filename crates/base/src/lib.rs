@@ -2,6 +2,7 @@
 //! files below an untrusted directory.
 
 pub mod beneath;
+pub mod bounds;
 pub mod cancellation;
 pub mod digest;
 pub mod document;

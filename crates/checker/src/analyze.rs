@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::Result;
 use imgcheck_base::gap::{Gap, GapCode};
-use imgcheck_base::limits::Usage;
 use imgcheck_base::reference::name::Name;
 use imgcheck_image::configuration;
 use imgcheck_layer::ReadMethod;
-use imgcheck_loader::Bounds;
 use imgcheck_report::{Inspection, Layer};
 use imgcheck_rules::rules::{self, Facts, TypedName};
 
@@ -48,7 +47,7 @@ impl Analysis {
     ) -> Result<Self> {
         let start = Instant::now();
         subject.cancellation.check()?;
-        let bounds = bounds(checker, subject);
+        let bounds = checker.bounds(subject.limits, &subject.cancellation);
         let model = models.get_or_make(checker, facts, subject, &bounds)?;
         let modeling = start.elapsed();
         let mut analysis = Analysis::of_model(checker, facts.outline(), model, subject);
@@ -95,7 +94,7 @@ impl Analysis {
             typed: subject.typed.clone(),
             typed_name: subject.typed_name.clone(),
             day: subject.day,
-            bounds: bounds(checker, subject),
+            bounds: checker.bounds(subject.limits, &subject.cancellation),
             elapsed: subject.origin.reading + start.elapsed(),
         }
     }
@@ -117,14 +116,6 @@ impl Analysis {
             },
             ..facts
         }
-    }
-}
-
-fn bounds(checker: &Checker, subject: &Subject) -> Bounds {
-    Bounds {
-        limits: subject.limits.unwrap_or(checker.limits),
-        cancellation: subject.cancellation.clone(),
-        usage: Usage::default(),
     }
 }
 

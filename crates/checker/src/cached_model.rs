@@ -41,8 +41,10 @@ impl Checker {
         self.cache.directory()?;
         let outline = Outline::of(image, context.depth);
         let is_known = !self.loader_trees && image.layers.iter().all(|it| context.is_verified(it));
-        let key = is_known.then(|| key(&outline, &context.limits)).flatten()?;
-        let cache = self.cache.with_cancellation(&context.cancellation);
+        let key = is_known
+            .then(|| key(&outline, &context.bounds.limits))
+            .flatten()?;
+        let cache = self.cache.with_cancellation(&context.bounds.cancellation);
         let model: Model = serde_json::from_slice(&cache.get(&key)?).ok()?;
         let model = model.with_facts(&outline.platform).ok()?;
         Some(KnownImage::Model(outline, Arc::new(model)))

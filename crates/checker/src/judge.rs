@@ -9,7 +9,6 @@ use chrono::NaiveDate;
 use super::analyze::{Analysis, parsed_reference};
 use super::request::ImageRequest;
 use super::state::Checker;
-use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::finding::Finding;
@@ -87,15 +86,11 @@ fn judge_on(
         ..facts
     };
     let applies = |rule: &Rule| !(knows_classes && rule.is_about_targets());
-    let (limits, cancellation) = (&bounds.limits, &bounds.cancellation);
-    let found = checker
-        .rules
-        .evaluate_some(&facts, limits, cancellation, applies);
+    let rules = &checker.rules;
+    let found = rules.evaluate_some(&facts, bounds, applies);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
     let skipped = match checker.skipped_rules {
-        true => checker
-            .rules
-            .skipped(&facts, limits, cancellation, applies)?,
+        true => rules.skipped(&facts, bounds, applies)?,
         false => BTreeMap::new(),
     };
     let mut judged = policy.apply(found, typed, day);
@@ -140,10 +135,8 @@ pub(crate) fn on_each_target(
         policy: fleet.clone(),
         ..analysis.facts()
     };
-    let (limits, cancellation) = (&analysis.bounds.limits, &analysis.bounds.cancellation);
-    let found = checker
-        .rules
-        .evaluate_on_targets(&facts, &targets, limits, cancellation);
+    let rules = &checker.rules;
+    let found = rules.evaluate_on_targets(&facts, &targets, &analysis.bounds);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
     let judged = |found| {
         let policy = &checker.policy;
@@ -163,9 +156,8 @@ pub(crate) fn judge_unread(
         workload: Some(workload),
         ..Facts::of_reference(parsed_reference(Some(image)), Vec::new())
     };
-    let limits = settings.limits.unwrap_or(checker.limits);
-    let rules = &checker.rules;
-    let found = rules.evaluate_within(&facts, &limits, &settings.cancellation)?;
+    let bounds = checker.bounds(settings.limits, &settings.cancellation);
+    let found = checker.rules.evaluate(&facts, &bounds)?;
     Ok(checker.policy.apply(found, image, settings.day))
 }
 
@@ -244,10 +236,7 @@ pub(crate) fn configuration(
         policy: policy.ignore_facts(subjects, used, day),
         ..Facts::default()
     };
-    let (limits, cancellation) = (&checker.limits, Cancellation::default());
-    let found = checker
-        .rules
-        .evaluate_within(&facts, limits, &cancellation)?;
+    let found = checker.rules.evaluate(&facts, &checker.limits.into())?;
     let file = found.iter().find_map(|finding| finding.location.as_ref());
     let Some(file) = file.map(|location| location.file.clone()) else {
         return Ok(None);

@@ -180,10 +180,10 @@ impl Checker {
     }
 
     fn sweep_context<'r>(&self, request: &'r ImageRequest) -> Result<ReadContext<'r>> {
-        let (limits, end) = (self.limits_of(request), request.cancellation.clone());
+        let bounds = self.bounds(request.limits, &request.cancellation);
         let context = self
             .layers()?
-            .request(Depth::Default, limits, end, &*request.progress);
+            .request(Depth::Default, bounds, &*request.progress);
         // What others will believe is read to its end.
         Ok(context.with_trust(Trust {
             strict: false,

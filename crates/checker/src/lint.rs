@@ -13,6 +13,7 @@ use super::report::Report;
 use super::report::Unread;
 use super::state::Checker;
 use super::torch_pythons::torch_pythons;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical;
@@ -50,7 +51,7 @@ impl Checker {
         let mut report = Report::new(self);
         report.is_lint = true;
         let mut used_ignores = BTreeSet::new();
-        let bases = Bases::default();
+        let (bases, bounds) = (Bases::default(), self.bounds(None, cancellation));
         let (read, mut judged) = parallel::fed(
             parallel::cores(),
             |judge| {
@@ -59,7 +60,7 @@ impl Checker {
                 lint_files::read(request, &self.knowledge, cancellation, number)
             },
             |(at, (path, sources))| {
-                let judge = |sources| self.lint_one(sources, &bases, day, cancellation);
+                let judge = |sources| self.lint_one(sources, &bases, day, &bounds);
                 (at, path, sources.and_then(judge))
             },
         );
@@ -94,7 +95,7 @@ impl Checker {
         mut sources: Sources,
         bases: &Bases,
         day: NaiveDate,
-        cancellation: &Cancellation,
+        bounds: &Bounds,
     ) -> Result<(FileReport, BTreeSet<usize>)> {
         let stages = sources.stages.iter_mut();
         for base in stages.filter_map(|stage| stage.base.as_mut()) {
@@ -111,9 +112,8 @@ impl Checker {
         sources.settle(&torch_pythons);
         let (file, kind) = (sources.file.clone(), sources.kind.clone());
         let ignores = std::mem::take(&mut sources.ignores);
-        let found =
-            self.rules
-                .evaluate_within(&Facts::of_sources(sources)?, &self.limits, cancellation)?;
+        let facts = Facts::of_sources(sources)?;
+        let found = self.rules.evaluate(&facts, bounds)?;
         let PolicyOutcome {
             mut findings,
             mut ignored,

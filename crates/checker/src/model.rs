@@ -9,12 +9,13 @@ use serde_json::Value;
 use super::facts::{ImageFacts, ImageLayer};
 use super::state::Checker;
 use super::subject::Subject;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::gap::Gap;
 use imgcheck_base::limits::Limits;
 use imgcheck_image::{RootFilesystem, configuration};
 use imgcheck_launch::{Launch, LaunchFacts, Overlay};
-use imgcheck_loader::Bounds;
+use imgcheck_loader::ProcessBudget;
 use imgcheck_model::process::facts::CacheFacts;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
@@ -53,9 +54,10 @@ impl Model {
     ) -> Result<Self> {
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
-        let root = RootFilesystem::merge_within(layers, &bounds.limits, &bounds.cancellation)?;
+        let root = RootFilesystem::merge_within(layers, bounds)?;
+        let budget = ProcessBudget::from(bounds.clone());
         let launch = Launch::of(&root, config, &subject.overlay, &knowledge.launch);
-        let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, bounds)?;
+        let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, &budget)?;
         // A root directory has no configuration.
         let has_platform = !facts.platform.is_empty();
         let image = rules::ImageFacts {
@@ -68,7 +70,7 @@ impl Model {
             start_failures: launch.failures.clone(),
             ..rules::ImageFacts::default()
         };
-        let programs = Programs::of(&root, &launch, &stack, knowledge.processes()?, bounds);
+        let programs = Programs::of(&root, &launch, &stack, knowledge.processes()?, &budget);
         let (mut loader, tree) = programs.play(checker.loader_trees)?;
         loader.frameworks = programs.frameworks(&loader, &stack);
         loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);

@@ -93,12 +93,10 @@ fn images<T: Clone + From<ImageFacts>>(
         return Ok(vec![(facts.into(), subject)]);
     }
     let mut started = Instant::now();
-    let limits = checker.limits_of(request);
-    let progress = &*request.progress;
-    let cancellation = request.cancellation.clone();
+    let bounds = checker.bounds(request.limits, &request.cancellation);
     let context = checker
         .layers()?
-        .request(request.depth, limits, cancellation, progress)
+        .request(request.depth, bounds, &*request.progress)
         .with_trust(Trust {
             strict: checker.policy.strict,
             no_lazy: checker.no_lazy,
@@ -188,8 +186,7 @@ pub(crate) fn source_request(checker: &Checker, request: &ImageRequest) -> Reque
         without_registry: request.without_registry.clone(),
         credentials: request.credentials.clone(),
         cache: checker.cache.with_cancellation(&request.cancellation),
-        limits: checker.limits_of(request),
-        cancellation: request.cancellation.clone(),
+        bounds: checker.bounds(request.limits, &request.cancellation),
     }
 }
 

@@ -5,7 +5,6 @@ use chrono::NaiveDate;
 use super::analyze::parsed_reference;
 use super::report::Report;
 use super::state::Checker;
-use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::Result;
 use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_lint::lint::FileKind;
@@ -63,9 +62,7 @@ impl Checker {
                     typed: TypedName::of_reference(reference),
                     ..Facts::of_reference(image, claims.clone())
                 };
-                let cancellation = Cancellation::default();
-                self.rules
-                    .evaluate_within(&facts, &self.limits, &cancellation)?
+                self.rules.evaluate(&facts, &self.limits.into())?
             }
             Some(_) => Vec::new(),
         };

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::request::ImageRequest;
+use imgcheck_base::bounds::Bounds;
+use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::Result;
 use imgcheck_base::limits::Limits;
 use imgcheck_layer::LayerReader;
@@ -73,6 +75,14 @@ impl Checker {
         &self.limits
     }
 
+    /// The bounds of a request, which may set limits of its own.
+    pub(crate) fn bounds(&self, limits: Option<Limits>, cancellation: &Cancellation) -> Bounds {
+        Bounds {
+            limits: limits.unwrap_or(self.limits),
+            cancellation: cancellation.clone(),
+        }
+    }
+
     /// The limits of a request: its own, or those of the checker.
     pub(crate) fn limits_of(&self, request: &ImageRequest) -> Limits {
         request.limits.unwrap_or(self.limits)
@@ -83,7 +93,7 @@ impl Checker {
         Verdict::of(findings, self.policy.fail_on)
     }
 
-    /// The configuration file as it was named or found; `None` without one.
+    /// The configuration file as it was named or found.
     pub fn configuration_file(&self) -> Option<&str> {
         self.configuration.as_deref()
     }

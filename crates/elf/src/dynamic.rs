@@ -47,7 +47,7 @@ impl<'a> Dynamic<'a> {
         let mut dynamic = Dynamic {
             entries: parsed.dyns,
             strings: Cow::Borrowed(&[]),
-            limits: object.limits,
+            limits: &object.bounds.limits,
             read: Cell::new(0),
         };
         if let Some(address) = dynamic.value(DT_STRTAB) {

@@ -55,8 +55,7 @@ pub use refusal::{Refusal, refusal};
 pub use retain::Retainer;
 pub use sparse::{ChunkPool, SparseFile};
 
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 
 use candidate::Candidate;
 use dynamic::Dynamic;
@@ -74,10 +73,8 @@ pub struct ReadOptions<'a> {
     pub recipes: &'a Recipes,
     /// How much of a file is read.
     pub depth: Depth,
-    /// Limits on tables, symbols and GPU code.
-    pub limits: &'a Limits,
-    /// Ends reading early.
-    pub cancellation: &'a Cancellation,
+    /// Limits on tables, symbols and GPU code, and what ends reading early.
+    pub bounds: &'a Bounds,
 }
 
 /// Reads the facts of one ELF file with default limits.
@@ -88,8 +85,7 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
     let options = ReadOptions {
         recipes,
         depth,
-        limits: &Limits::default(),
-        cancellation: &Cancellation::default(),
+        bounds: &Bounds::default(),
     };
     read_with(source, &options)
 }
@@ -101,7 +97,7 @@ pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfF
 /// `source` does not have a range that is needed, [`ElfError::Limit`] if a table exceeds a limit, [`ElfError::Cancelled`], and
 /// [`ElfError::Io`] if `source` cannot be read.
 pub fn read_with(source: &dyn ReadAt, options: &ReadOptions) -> Result<ElfFacts, ElfError> {
-    let object = match Object::open(source, options.limits, options.cancellation)? {
+    let object = match Object::open(source, options.bounds)? {
         Opened::Little(object) => object,
         Opened::Big(header) => {
             return Ok(ElfFacts {
@@ -161,13 +157,12 @@ mod tests {
     use imgcheck_base::limits::Limit;
 
     fn within(file: &dyn ReadAt, limit: Limit, value: u64) -> Result<ElfFacts, ElfError> {
-        let mut limits = Limits::default();
-        limits.set(limit, value);
+        let mut bounds = Bounds::default();
+        bounds.limits.set(limit, value);
         let options = ReadOptions {
             recipes: &Recipes::parse("test", "libraries: []").unwrap(),
             depth: Depth::Default,
-            limits: &limits,
-            cancellation: &Cancellation::default(),
+            bounds: &bounds,
         };
         read_with(file, &options)
     }
@@ -211,13 +206,12 @@ mod tests {
 
     #[test]
     fn a_cancelled_read_ends() {
-        let cancellation = Cancellation::default();
-        cancellation.cancel();
+        let bounds = Bounds::default();
+        bounds.cancellation.cancel();
         let options = ReadOptions {
             recipes: &Recipes::parse("test", "libraries: []").unwrap(),
             depth: Depth::Default,
-            limits: &Limits::default(),
-            cancellation: &cancellation,
+            bounds: &bounds,
         };
         let file = Sample::new(62).function("f", b"\xc3").build();
         let result = read_with(&file, &options);

@@ -12,8 +12,7 @@ use goblin::elf::ProgramHeader;
 use goblin::elf::program_header::{PF_X, PT_DYNAMIC, PT_LOAD};
 
 use super::ranges::disjoint;
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::read_at::ReadAt;
 
 /// Length of one window of a search, in bytes.
@@ -37,8 +36,7 @@ pub(crate) struct Section {
 /// An opened ELF file.
 pub(crate) struct Object<'a> {
     source: &'a dyn ReadAt,
-    pub limits: &'a Limits,
-    pub cancellation: &'a Cancellation,
+    pub bounds: &'a Bounds,
     size: u64,
     head: Vec<u8>,
     pub class: u8,

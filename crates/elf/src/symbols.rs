@@ -71,7 +71,7 @@ impl Symbols {
         let mut imports = Vec::new();
         for (index, symbol) in prefetched(table.iter().enumerate().skip(1), dynamic.strings()) {
             if index.is_multiple_of(CHECK_EVERY) {
-                object.cancellation.check()?;
+                object.bounds.cancellation.check()?;
             }
             if !matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE) {
                 continue;
@@ -152,7 +152,7 @@ fn is_local(symbol: &Sym) -> bool {
     matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL)
 }
 
-/// Offset and length of the symbol table, checked against its segment; `None` without one.
+/// Offset and length of the symbol table, checked against its segment.
 fn extent(object: &Object, dynamic: &Dynamic, count: u64) -> Result<Option<(u64, u64)>, ElfError> {
     let Some(address) = dynamic.value(DT_SYMTAB) else {
         return Ok(None);
@@ -179,7 +179,7 @@ pub(crate) fn count(object: &Object, dynamic: &Dynamic) -> Result<u64, ElfError>
     if extent(object, dynamic, count)?.is_none() {
         return Ok(0);
     }
-    object.limits.check(Limit::Symbols, count)?;
+    object.bounds.limits.check(Limit::Symbols, count)?;
     Ok(count)
 }
 

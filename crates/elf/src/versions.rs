@@ -238,8 +238,8 @@ mod tests {
     use super::*;
     use crate::object::{Opened, X86_64};
     use crate::testing::Sample;
-    use imgcheck_base::cancellation::Cancellation;
-    use imgcheck_base::limits::{Limit, Limits};
+    use imgcheck_base::bounds::Bounds;
+    use imgcheck_base::limits::Limit;
 
     #[test]
     fn definitions_answer_by_index_and_hidden_bit() {
@@ -272,10 +272,9 @@ mod tests {
     fn a_long_table_is_read_up_to_the_limit() {
         let file = Sample::new(X86_64).data(&vec![1; 3 << 20]).build();
         let find = |length: usize, most: u64| {
-            let mut limits = Limits::default();
-            limits.set(Limit::ElfTableBytes, most);
-            let cancellation = Cancellation::default();
-            let Ok(Opened::Little(object)) = Object::open(&file, &limits, &cancellation) else {
+            let mut bounds = Bounds::default();
+            bounds.limits.set(Limit::ElfTableBytes, most);
+            let Ok(Opened::Little(object)) = Object::open(&file, &bounds) else {
                 panic!("not an ELF file");
             };
             let start = object.address_of(0).unwrap_or_default();

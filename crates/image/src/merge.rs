@@ -14,25 +14,21 @@
 
 use std::mem;
 
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::Result;
-use imgcheck_base::limits::{Limit, Limits};
+use imgcheck_base::limits::Limit;
 
-use super::layer_facts::{LayerFacts, NODE};
-use super::unpack::{Bounds, Unpack};
+use super::layer_facts::LayerFacts;
+use super::unpack::Unpack;
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
 
 impl<'a> RootFilesystem<'a> {
     /// Merges layers, lowest first, without limits. As [`RootFilesystem::merge_within`].
     pub fn merge(layers: impl IntoIterator<Item = &'a LayerFacts>) -> Self {
-        let (limits, cancellation) = (Limits::default(), Cancellation::default());
-        let bounds = Bounds {
-            most: usize::MAX,
-            limits: &limits,
-            cancellation: &cancellation,
-        };
-        // Nothing can exceed these bounds.
-        Self::merge_bounded(layers, &bounds).unwrap_or_else(|_| Self::empty())
+        let mut bounds = Bounds::default();
+        // Nothing can exceed it.
+        bounds.limits.set(Limit::FactsBytes, u64::MAX);
+        Self::merge_within(layers, &bounds).unwrap_or_else(|_| Self::empty())
     }
 
     /// Merges layers, lowest first. The work is linear in the number of entries and of the components of their paths and of the
@@ -45,22 +41,6 @@ impl<'a> RootFilesystem<'a> {
     /// [`Error::Limit`](imgcheck_base::error::Error::Limit) if the nodes, with implied directories, exceed [`Limit::FactsBytes`]: a link of a few bytes can imply
     /// thousands for every entry below it. [`Error::Cancelled`](imgcheck_base::error::Error::Cancelled) or [`Error::Deadline`](imgcheck_base::error::Error::Deadline) if the request ends.
     pub fn merge_within(
-        layers: impl IntoIterator<Item = &'a LayerFacts>,
-        limits: &Limits,
-        cancellation: &Cancellation,
-    ) -> Result<Self> {
-        let most = limits.of(Limit::FactsBytes) / NODE;
-        Self::merge_bounded(
-            layers,
-            &Bounds {
-                most: usize::try_from(most).unwrap_or(usize::MAX),
-                limits,
-                cancellation,
-            },
-        )
-    }
-
-    fn merge_bounded(
         layers: impl IntoIterator<Item = &'a LayerFacts>,
         bounds: &Bounds,
     ) -> Result<Self> {

@@ -5,9 +5,9 @@
 //! name, but a directory does not replace a directory. Layers that container engines reject are accepted: a directory replaces a parent
 //! that is a file or a dangling link; whiteouts of paths in the same layer, and below something that is not a directory, have no effect.
 
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::error::{Error, Result};
-use imgcheck_base::limits::{Limit, Limits};
+use imgcheck_base::bounds::Bounds;
+use imgcheck_base::error::Result;
+use imgcheck_base::limits::Limit;
 
 use super::layer_facts::{Entry, EntryKind, NODE};
 use super::resolve::{MAX_LINKS, PATH_MAX};
@@ -15,14 +15,6 @@ use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
 
 /// How many entries are unpacked between two checks of the cancellation.
 const CHECK_EVERY: usize = 256;
-
-/// When merging stops.
-pub(crate) struct Bounds<'b> {
-    /// Maximum number of nodes.
-    pub most: usize,
-    pub limits: &'b Limits,
-    pub cancellation: &'b Cancellation,
-}
 
 /// An unpacked layer.
 pub(crate) struct Unpacked {
@@ -35,7 +27,7 @@ pub(crate) struct Unpacked {
 pub(crate) struct Unpack<'t, 'a> {
     tree: &'t mut RootFilesystem<'a>,
     layer: usize,
-    bounds: &'t Bounds<'t>,
+    bounds: &'t Bounds,
     trail: Trail<'a>,
     done: Unpacked,
 }
@@ -74,7 +66,7 @@ impl<'a> Trail<'a> {
 
 impl<'t, 'a> Unpack<'t, 'a> {
     /// Adds a directory next to the tree, into which the layer with this index is unpacked.
-    pub fn new(tree: &'t mut RootFilesystem<'a>, layer: usize, bounds: &'t Bounds<'t>) -> Self {
+    pub fn new(tree: &'t mut RootFilesystem<'a>, layer: usize, bounds: &'t Bounds) -> Self {
         let top = tree.next_id();
         tree.nodes.push(NodeData {
             parent: top,
@@ -117,15 +109,9 @@ impl<'t, 'a> Unpack<'t, 'a> {
     }
 
     fn check_nodes(&self) -> Result<()> {
-        let Bounds { most, limits, .. } = self.bounds;
-        let nodes = self.tree.nodes.len();
-        match nodes > *most {
-            true => {
-                let exceeded = limits.exceeded(Limit::FactsBytes, nodes as u64 * NODE);
-                Err(Error::limit("all layers together", exceeded))
-            }
-            false => Ok(()),
-        }
+        let memory = self.tree.nodes.len() as u64 * NODE;
+        self.bounds
+            .check(Limit::FactsBytes, memory, "all layers together")
     }
 
     /// Unpacks one entry; `false` for a hard link whose target does not exist yet.

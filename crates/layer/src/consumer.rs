@@ -82,10 +82,12 @@ impl LayerConsumer for SourceLayers<'_> {
         match &member {
             Ok(Member { layer, diff_id, .. }) => {
                 self.context.progress.layer();
-                let counted = self.budget.layer(&layer.facts, 1, &self.context.limits);
+                let counted = self
+                    .budget
+                    .layer(&layer.facts, 1, &self.context.bounds.limits);
                 counted.map_err(|exceeded| Error::limit(format!("layer {diff_id}"), exceeded))?;
             }
-            Err(_) => self.context.cancellation.check()?,
+            Err(_) => self.context.bounds.cancellation.check()?,
         }
         self.members.insert(name.to_owned(), member);
         Ok(StreamedMember::Layer)

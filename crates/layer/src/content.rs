@@ -83,15 +83,14 @@ pub(crate) fn elf(
     bytes: &dyn ReadAt,
     depth: Depth,
 ) -> Result<Content, ElfError> {
-    let most = context.limits.of(Limit::ElfTableBytes);
+    let most = context.bounds.limits.of(Limit::ElfTableBytes);
     let tables = bytes.size().min(most.saturating_mul(TABLES_OF_ONE));
-    let tables = context.workers.tables(tables, &context.cancellation);
+    let tables = context.workers.tables(tables, &context.bounds.cancellation);
     let _tables = tables?;
     let options = ReadOptions {
         recipes: &context.recipes,
         depth,
-        limits: &context.limits,
-        cancellation: &context.cancellation,
+        bounds: &context.bounds,
     };
     match elf::read_with(bytes, &options) {
         Ok(facts) => Ok(Content::Elf(Box::new(facts))),
@@ -114,7 +113,7 @@ pub(crate) fn of_file(
     bytes: &dyn ReadAt,
     budget: &Budget,
 ) -> Result<Content, ElfError> {
-    let limits = &context.limits;
+    let limits = &context.bounds.limits;
     if capture.is_whole() {
         budget.text(entry.size, limits)?;
         return Ok(captured(capture, whole(bytes)?));

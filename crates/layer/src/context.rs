@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex};
 use super::cache::FactsCache;
 use super::patterns::{Capture, FilePatterns};
 use super::workers::{RequestWorkers, Workers};
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::Result;
-use imgcheck_base::limits::Limits;
 use imgcheck_base::progress::Progress;
 use imgcheck_elf::{Depth, Recipes};
 use imgcheck_image::LayerFacts;
@@ -41,18 +40,20 @@ impl LayerReader {
     pub fn request<'a>(
         &self,
         depth: Depth,
-        limits: Limits,
-        cancellation: Cancellation,
+        bounds: Bounds,
         progress: &'a dyn Progress,
     ) -> ReadContext<'a> {
         ReadContext {
             patterns: Arc::clone(&self.patterns),
             recipes: Arc::clone(&self.recipes),
             depth,
-            limits,
             progress,
-            cache: FactsCache::new(self.cache.with_cancellation(&cancellation), depth, &limits),
-            cancellation,
+            cache: FactsCache::new(
+                self.cache.with_cancellation(&bounds.cancellation),
+                depth,
+                &bounds.limits,
+            ),
+            bounds,
             workers: self.workers.request(),
             layers: Mutex::default(),
             trust: Trust::default(),
@@ -84,10 +85,8 @@ pub struct ReadContext<'a> {
     pub(crate) recipes: Arc<Recipes>,
     /// How much of each ELF file is read.
     pub depth: Depth,
-    /// Bounds on what the layers may ask for.
-    pub limits: Limits,
-    /// Ends the request early.
-    pub cancellation: Cancellation,
+    /// Bounds on what the layers may ask for, and what ends the request early.
+    pub bounds: Bounds,
     /// Receives progress events.
     pub progress: &'a dyn Progress,
     pub(crate) cache: FactsCache,
@@ -148,9 +147,8 @@ impl ReadContext<'_> {
             patterns: Arc::new(FilePatterns::only(paths)),
             recipes: Arc::clone(&self.recipes),
             depth: self.depth,
-            limits: self.limits,
+            bounds: self.bounds.clone(),
             progress: self.progress,
-            cancellation: self.cancellation.clone(),
             workers: self.workers.another(),
             layers: Mutex::default(),
             trust: self.trust,
@@ -160,7 +158,7 @@ impl ReadContext<'_> {
     /// The error of a cancelled request explains all others.
     pub(crate) fn unless_cancelled<T>(&self, result: Result<T>) -> Result<T> {
         if result.is_err() {
-            self.cancellation.check()?;
+            self.bounds.cancellation.check()?;
         }
         result
     }

@@ -74,7 +74,7 @@ impl Scan<'_> {
         let tree = self.tree(&root, &budget)?;
         let contents = parallel::map(parallel::cores(), tree.files.len(), |at| {
             let (entry, path) = &tree.files[at];
-            self.context.cancellation.check()?;
+            self.context.bounds.cancellation.check()?;
             self.context.progress.advance(tree.entries[*entry].size);
             let content = self.content(&root, path, &tree.entries[*entry], &budget)?;
             let capabilities = self.capabilities(&root, path, &content)?;
@@ -112,13 +112,13 @@ impl Scan<'_> {
             if mark == Mark::Opaque {
                 tree.entries.push(plain(name.clone(), EntryKind::Opaque));
             }
-            self.context.cancellation.check()?;
+            self.context.bounds.cancellation.check()?;
             let mut below = Vec::new();
-            let names = children(&directory, &self.context.limits)
+            let names = children(&directory, &self.context.bounds.limits)
                 .map_err(|error| self.unreadable(&path, error))?;
             for (at, child) in names.into_iter().enumerate() {
                 if at.is_multiple_of(256) {
-                    self.context.cancellation.check()?;
+                    self.context.bounds.cancellation.check()?;
                 }
                 let path = path.join(&child);
                 let metadata = beneath::metadata(&directory, child.as_ref())
@@ -194,7 +194,7 @@ impl Scan<'_> {
         let Some(entry) = entry else {
             return Ok(());
         };
-        let taken = budget.entry(tree.entries.last(), &entry, &self.context.limits);
+        let taken = budget.entry(tree.entries.last(), &entry, &self.context.bounds.limits);
         taken.map_err(|exceeded| self.exceeded(&path, exceeded))?;
         if matches!(entry.kind, EntryKind::File(_)) {
             tree.files.push((tree.entries.len(), path));

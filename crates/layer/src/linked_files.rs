@@ -29,8 +29,8 @@ pub fn read_linked_files(
     let facts: Vec<Arc<LayerFacts>> = layers.iter().map(|layer| layer.facts.clone()).collect();
     let unread = {
         let merged = facts.iter().map(|facts| &**facts);
-        let root = RootFilesystem::merge_within(merged, &context.limits, &context.cancellation)?;
-        let found = Search::new(&root, context.patterns(), &context.limits).run();
+        let root = RootFilesystem::merge_within(merged, &context.bounds)?;
+        let found = Search::new(&root, context.patterns(), &context.bounds.limits).run();
         let found = found.map_err(|exceeded| Error::limit("links of the image", exceeded))?;
         positions(&facts, &found)
     };

@@ -53,7 +53,7 @@ impl ReadContext<'_> {
         let budget = Budget::default();
         let count = |place: &LayerLocation, layer: &ReadLayer| {
             let times = times.get(place).copied().unwrap_or(1);
-            let counted = budget.layer(&layer.facts, times, &self.limits);
+            let counted = budget.layer(&layer.facts, times, &self.bounds.limits);
             counted.map_err(|exceeded| Error::limit("all layers", exceeded))
         };
         for (place, layer) in self.layers().iter() {
@@ -62,7 +62,7 @@ impl ReadContext<'_> {
             }
         }
         let read = parallel::map(LAYERS as usize, missing.len(), |at| {
-            let _share = self.workers.layer(&self.cancellation)?;
+            let _share = self.workers.layer(&self.bounds.cancellation)?;
             let layer = self.read_layer(missing[at])?;
             count(&missing[at].data.location(), &layer)?;
             self.progress.layer();
@@ -131,7 +131,7 @@ impl ReadContext<'_> {
     /// readable: nothing can then be said about the image. A broken ELF file is not an error
     /// ([`Content::BrokenElf`](imgcheck_image::Content::BrokenElf)).
     pub fn read_layer(&self, blob: &LayerBlob) -> Result<ReadLayer> {
-        self.cancellation.check()?;
+        self.bounds.cancellation.check()?;
         self.unless_cancelled(self.read_or_get(blob))
     }
 

@@ -29,7 +29,10 @@ pub(crate) fn scan(
     range: &FileRange,
 ) -> Result<LayerFacts> {
     let name = &blob.name();
-    let length = context.limits.check(Limit::LayerBytes, range.length());
+    let length = context
+        .bounds
+        .limits
+        .check(Limit::LayerBytes, range.length());
     length.map_err(|exceeded| Error::limit(format!("layer {name}"), exceeded))?;
     let budget = &Budget::default();
     let (entries, mut contents) = parallel::fed(
@@ -61,7 +64,7 @@ fn content(
     budget: &Budget,
 ) -> Result<Content, ElfError> {
     let content = elf(context, bytes, context.depth)?;
-    budget.content(&content, &context.limits)?;
+    budget.content(&content, &context.bounds.limits)?;
     Ok(content)
 }
 
@@ -76,11 +79,11 @@ fn walk(
     let name = &blob.name();
     let progress = context.progress;
     let mut position = 0;
-    let mut walk = Walk::new(RangeInput::new(range.clone()), context.limits);
+    let mut walk = Walk::new(RangeInput::new(range.clone()), context.bounds.limits);
     let entries = entries(context, name, &mut walk, budget, |walk, member, entry| {
         progress.advance(walk.position() - position);
         position = walk.position();
-        if is_elf(walk, &member, budget, &context.limits)? {
+        if is_elf(walk, &member, budget, &context.bounds.limits)? {
             read(ElfFile {
                 entry,
                 bytes: bytes(range, member),
@@ -108,7 +111,7 @@ fn verify(
     let mut buffer = vec![0; 1 << 20];
     let mut position = 0;
     loop {
-        context.cancellation.check()?;
+        context.bounds.cancellation.check()?;
         let length = range.read_at(position, &mut buffer).map_err(unreadable)?;
         if length == 0 {
             break;

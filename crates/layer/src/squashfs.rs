@@ -63,7 +63,7 @@ impl Scan<'_> {
                 let error = io::Error::other("damaged: the directory is in two places");
                 return Err(self.failed(&directory, error));
             }
-            self.context.cancellation.check()?;
+            self.context.bounds.cancellation.check()?;
             let children = self.image.children(listing);
             let mut below = Vec::new();
             for child in children.map_err(|error| self.failed(&directory, error))? {
@@ -73,7 +73,7 @@ impl Scan<'_> {
                 let entry = entry(path, &inode, &mut links);
                 let taken = self
                     .budget
-                    .entry(entries.last(), &entry, &self.context.limits);
+                    .entry(entries.last(), &entry, &self.context.bounds.limits);
                 taken.map_err(|exceeded| self.exceeded(&entry.path, exceeded))?;
                 match (&inode.kind, &entry.kind) {
                     (InodeKind::File(extent), EntryKind::File(_)) => {
@@ -90,7 +90,7 @@ impl Scan<'_> {
     }
 
     fn content(&self, entry: &Entry, extent: &Extent) -> Result<Content> {
-        self.context.cancellation.check()?;
+        self.context.bounds.cancellation.check()?;
         let capture = self.context.patterns.capture(entry);
         let is_too_short = entry.size < ELF_MAGIC.len() as u64;
         if capture == Capture::Nothing || capture == Capture::Elf && is_too_short {

@@ -142,11 +142,11 @@ impl Stream<'_> {
         budget: &Budget,
         misses: &mut Misses,
     ) -> Result<Content, ArchiveError> {
-        if !is_elf(walk, member, budget, &self.context.limits)? {
+        if !is_elf(walk, member, budget, &self.context.bounds.limits)? {
             return Ok(Content::Unread);
         }
         let workers = &self.context.workers;
-        let share = workers.retained(member.size, &self.context.cancellation);
+        let share = workers.retained(member.size, &self.context.bounds.cancellation);
         let _share = share.map_err(io::Error::from)?;
         let retainer = Retainer::new(member.size, DEFAULT_LIMIT).with_pool(workers.chunks());
         let mut retainer = retainer.keeping(ranges.clone());
@@ -161,7 +161,7 @@ impl Stream<'_> {
         let kept = retainer.finish();
         let offset = member.offset;
         let exceeded = |exceeded| ArchiveError::Limit { offset, exceeded };
-        let limits = &self.context.limits;
+        let limits = &self.context.bounds.limits;
         match elf(self.context, &kept, self.context.depth) {
             Ok(content) => {
                 budget.content(&content, limits).map_err(exceeded)?;
@@ -243,7 +243,7 @@ impl Stream<'_> {
         archive: Reader,
         read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
     ) -> (Result<Vec<Entry>>, Option<String>) {
-        let mut walk = Walk::new(archive, self.context.limits);
+        let mut walk = Walk::new(archive, self.context.bounds.limits);
         let entries = read(&mut walk);
         let digest = match &entries {
             Ok(_) => walk.into_input().finish(),
@@ -262,13 +262,13 @@ impl Stream<'_> {
         let mut hasher = Hasher::default();
         let mut reader = self.bytes.open()?;
         let mut read = |buffer: &mut [u8]| {
-            self.context.cancellation.check()?;
+            self.context.bounds.cancellation.check()?;
             let count = fill(&mut *reader, buffer)?;
             hasher.update(&buffer[..count]);
             progress(count as u64);
             Ok(count)
         };
-        let limits = &self.context.limits;
+        let limits = &self.context.bounds.limits;
         let mut total = 0;
         loop {
             let count = blob.write(&mut read)?;
@@ -320,9 +320,7 @@ impl Stream<'_> {
         blob: Reader,
         archive: &Writer,
     ) -> io::Result<()> {
-        let limits = &self.context.limits;
-        let cancellation = &self.context.cancellation;
-        compression.decompress(blob, archive, || self.size, limits, cancellation)
+        compression.decompress(blob, archive, || self.size, &self.context.bounds)
     }
 }
 

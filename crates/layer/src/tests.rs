@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::progress::NoProgress;
 use imgcheck_elf::{Depth, Recipes};
 use imgcheck_source::cache::Cache;
@@ -15,6 +14,5 @@ pub fn context() -> ReadContext<'static> {
     let patterns = FilePatterns::new(&imgcheck_tables::read("files").unwrap()).unwrap();
     let recipes = Recipes::new(imgcheck_tables::read("libraries").unwrap());
     let reader = LayerReader::new(patterns, recipes, Cache::default());
-    let never = Cancellation::default();
-    reader.request(Depth::Default, Limits::default(), never, &NoProgress)
+    reader.request(Depth::Default, Bounds::default(), &NoProgress)
 }

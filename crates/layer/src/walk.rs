@@ -20,13 +20,13 @@ pub(crate) fn entries<I: Input>(
     mut sniff: impl FnMut(&mut Walk<I>, Member, usize) -> Result<Content, ArchiveError>,
 ) -> Result<Vec<Entry>> {
     let mut entries: Vec<Entry> = Vec::new();
-    let limits = &context.limits;
+    let limits = &context.bounds.limits;
     while let Some(member) = walk
         .advance()
         .map_err(|error| failed(name, error, entries.last()))?
     {
         if entries.len().is_multiple_of(64) {
-            context.cancellation.check()?;
+            context.bounds.cancellation.check()?;
         }
         let converted = entry(&member)
             .map_err(|problem| Error::layer(name, format!("{problem}{}", after(entries.last()))))?;

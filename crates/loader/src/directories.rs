@@ -30,7 +30,7 @@ impl DirectoryList {
         let mut elements = text
             .split(separators)
             .filter(|element| !(is_musl && element.is_empty()));
-        let most = usize::try_from(system.bounds.limits.of(Limit::LoaderDirectories))
+        let most = usize::try_from(system.budget.bounds.limits.of(Limit::LoaderDirectories))
             .unwrap_or(usize::MAX);
         let mut directories: Vec<Rc<str>> = Vec::new();
         let mut known = HashSet::new();
@@ -70,7 +70,10 @@ impl DirectoryList {
         match self.exceeds {
             true => {
                 let limit = Limit::LoaderDirectories;
-                system.check(limit, system.bounds.limits.of(limit).saturating_add(1))
+                system.check(
+                    limit,
+                    system.budget.bounds.limits.of(limit).saturating_add(1),
+                )
             }
             false => Ok(()),
         }

@@ -81,4 +81,4 @@ pub use lookup::Lookup;
 pub use object::{Object, ObjectId, Reason, SearchPath, SearchedDirectory};
 pub use open::OpenMode;
 pub use process::Process;
-pub use system::{Bounds, Command, HostLibrary, Libc, System};
+pub use system::{Command, HostLibrary, Libc, ProcessBudget, System};

@@ -143,7 +143,7 @@ impl<'r> Process<'r> {
         caller: ObjectId,
         mode: OpenMode,
     ) -> Result<Result<ObjectId, Failure<'r>>> {
-        self.system.bounds.cancellation.check()?;
+        self.system.budget.bounds.cancellation.check()?;
         let before = self.objects.len();
         match self.try_open(request, caller, mode, before)? {
             Ok(id) => Ok(Ok(id)),

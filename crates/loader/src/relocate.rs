@@ -157,7 +157,7 @@ impl<'p, 'r> Scope<'p, 'r> {
 
     fn check_lookups(&mut self) -> Result<()> {
         let system = self.process.system();
-        system.bounds.cancellation.check()?;
+        system.budget.bounds.cancellation.check()?;
         system.spend(Limit::LoaderSymbols, std::mem::take(&mut self.lookups))
     }
 

@@ -293,7 +293,7 @@ impl<'r> Search<'r> {
     fn count_lookup(&mut self) -> Result<()> {
         self.lookups += 1;
         if self.lookups.is_multiple_of(1024) {
-            self.system.bounds.cancellation.check()?;
+            self.system.budget.bounds.cancellation.check()?;
         }
         self.system.spend(Limit::LoaderLookups, 1)
     }

@@ -9,10 +9,10 @@ use super::abi::Abi;
 use super::builtin::BuiltIn;
 use super::cache::Cache;
 use super::hwcaps::{CpuLevel, GlibcVersion, Hwcaps};
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::error::{Error, Result};
+use imgcheck_base::bounds::Bounds;
+use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
-use imgcheck_base::limits::{Limit, Limits, Usage};
+use imgcheck_base::limits::{Limit, Usage};
 use imgcheck_elf::ElfFacts;
 use imgcheck_image::{Credentials, Node, RootFilesystem};
 
@@ -55,30 +55,22 @@ impl HostLibrary {
     }
 }
 
-/// What bounds the work that an image causes.
+/// The bounds of the work that all processes of an image cause together. Clones share what was used.
 #[derive(Debug, Clone, Default)]
-pub struct Bounds {
-    /// The limits.
-    pub limits: Limits,
-    /// Ends the work early.
-    pub cancellation: Cancellation,
-    /// What was used of the limits that count for all processes of the image together.
-    pub usage: Usage,
+pub struct ProcessBudget {
+    /// The bounds.
+    pub bounds: Bounds,
+    /// What was used of the limits that count for all processes.
+    usage: Usage,
 }
 
-impl Bounds {
-    /// Checks a value against a limit; `subject` is what the error names.
-    ///
-    /// # Errors
-    /// The value is greater than the limit.
-    pub fn check(&self, limit: Limit, value: u64, subject: &str) -> Result<()> {
-        let checked = self.limits.check(limit, value);
-        checked.map_err(|exceeded| Error::limit(subject, exceeded))
-    }
-
-    /// Uses more of a limit that counts for all processes together.
-    fn spend(&self, limit: Limit, more: u64, subject: &str) -> Result<()> {
-        self.check(limit, self.usage.add(limit, more), subject)
+impl From<Bounds> for ProcessBudget {
+    /// Nothing was used yet.
+    fn from(bounds: Bounds) -> Self {
+        ProcessBudget {
+            bounds,
+            usage: Usage::default(),
+        }
     }
 }
 
@@ -121,7 +113,7 @@ pub struct System<'r> {
     /// How the loader itself is the command; `None` if the kernel starts it for the program.
     pub(crate) command: Option<Rc<Command>>,
     /// What bounds the work of the loader.
-    pub bounds: Bounds,
+    pub budget: ProcessBudget,
     /// The program, as errors name it.
     pub subject: String,
     /// Stands in for a program of which nothing is known.
@@ -182,7 +174,7 @@ impl<'r> System<'r> {
             host_libraries: Vec::new(),
             is_secure: false,
             command: None,
-            bounds: Bounds::default(),
+            budget: ProcessBudget::default(),
             subject: "the loader model".to_owned(),
             plain_program: ElfFacts::default(),
             default_directories: Vec::new(),
@@ -367,12 +359,12 @@ impl<'r> System<'r> {
 
     /// Checks a value against a limit.
     pub(crate) fn check(&self, limit: Limit, value: u64) -> Result<()> {
-        self.bounds.check(limit, value, &self.subject)
+        self.budget.bounds.check(limit, value, &self.subject)
     }
 
     /// Uses more of a limit that counts for all processes of the image together.
     pub(crate) fn spend(&self, limit: Limit, more: u64) -> Result<()> {
-        self.bounds.spend(limit, more, &self.subject)
+        self.check(limit, self.budget.usage.add(limit, more))
     }
 
     /// A variable of the process; like the loader, takes an empty one as unset.

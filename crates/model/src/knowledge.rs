@@ -15,9 +15,8 @@ use crate::settings::Settings;
 use crate::stack::container_toolkit::ToolkitKnowledge;
 use crate::stack::{Catalogue, ToolkitRow};
 use crate::targets::{self, DriverTable, GpuTable};
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::limits::Limits;
 use imgcheck_base::parallel;
 use imgcheck_base::progress::NoProgress;
 use imgcheck_elf::{Depth, Recipes};
@@ -208,9 +207,8 @@ pub fn layer_reader(cache: Cache) -> Result<LayerReader> {
 
 /// A request to read layers, with the default limits, no cache and no progress: for tests.
 pub fn read_context(depth: Depth) -> Result<ReadContext<'static>> {
-    let never = Cancellation::default();
     let reader = layer_reader(Cache::default())?;
-    Ok(reader.request(depth, Limits::default(), never, &NoProgress))
+    Ok(reader.request(depth, Bounds::default(), &NoProgress))
 }
 
 /// One table, by its path below `rules/knowledge/` without an ending.

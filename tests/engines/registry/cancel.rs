@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, ErrorCode};
 use imgcheck_base::reference::transport::ImageReference;
@@ -57,9 +58,12 @@ fn ends_soon_at(reference: &str) {
         let cancellation = Cancellation::default();
         let request = Request {
             registries: registries(),
-            cancellation: match has_deadline {
-                true => cancellation.with_deadline(Instant::now() + BEFORE),
-                false => cancellation.clone(),
+            bounds: Bounds {
+                cancellation: match has_deadline {
+                    true => cancellation.with_deadline(Instant::now() + BEFORE),
+                    false => cancellation.clone(),
+                },
+                ..Bounds::default()
             },
             ..Request::default()
         };

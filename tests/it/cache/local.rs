@@ -31,7 +31,11 @@ fn facts_of_real_images_are_read_as_they_were_written() {
         let images = source::open(&target, &Request::default()).unwrap();
         for depth in [Depth::Default, Depth::Deep] {
             let context = imgcheck_model::knowledge::read_context(depth).unwrap();
-            let cache = FactsCache::new(cache(scratch.path(), u64::MAX), depth, &context.limits);
+            let cache = FactsCache::new(
+                cache(scratch.path(), u64::MAX),
+                depth,
+                &context.bounds.limits,
+            );
             for blob in images.iter().flat_map(|image| &image.layers) {
                 let facts = context.read_layer(blob).unwrap().facts;
                 assert_eq!(cache.get(&blob.diff_id), None);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::{Image, file, registry};
 
 use super::images::{create, deployment, image, pod, registry};
-use super::page::server_with;
+use super::page::texts::server_with;
 use super::server::{Server, TOKEN};
 use crate::browser::{hidden_widths, visit};
 

@@ -10,7 +10,7 @@ fn sparse_bytes_limits_the_sum_of_all_elf_files() {
     fs::create_dir(&root).unwrap();
     let archive = place.path().join("root.tar");
     let mut context = context();
-    context.limits.set(Limit::SparseBytes, 1 << 20);
+    context.bounds.limits.set(Limit::SparseBytes, 1 << 20);
     for (name, is_allowed) in [("one.so", true), ("two.so", false)] {
         sparse_file(&root.join(name), b"\x7fELF", 600 << 10);
         let (root, archive) = (root.to_str().unwrap(), archive.to_str().unwrap());
@@ -118,7 +118,7 @@ fn limits_name_themselves() {
     let plain = tar(&sample());
     let with = |limit, value| {
         let mut context = context();
-        context.limits.set(limit, value);
+        context.bounds.limits.set(limit, value);
         let stored = compress(&plain, Compression::Gzip);
         let scanned = context.read_layer(&layer_blob(&stored, &plain));
         let error = scanned.unwrap_err();

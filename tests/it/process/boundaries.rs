@@ -1,6 +1,7 @@
 //! Releases on both sides of a boundary of `rules/knowledge/processes/`, with the files and dynamic sections of their wheels.
 
 use imgcheck::Overlay;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_elf::ElfFacts;
 use imgcheck_model::finding::{Finding, Severity};
 use imgcheck_model::process::LoaderFacts;
@@ -46,7 +47,10 @@ fn said(image: &Image) -> Vec<Finding> {
         loader: Some(derived.loader.into()),
         ..Facts::of_image(ImageFacts::default(), vec![], &derived.stack.into())
     };
-    let mut findings = RuleSet::builtin().unwrap().evaluate(&facts).unwrap();
+    let mut findings = RuleSet::builtin()
+        .unwrap()
+        .evaluate(&facts, &Bounds::default())
+        .unwrap();
     findings.retain(|finding| finding.rule == "torch-partner-version");
     findings
 }

@@ -1,6 +1,7 @@
 //! The built-in rules and their pages.
 
 use super::*;
+use imgcheck_base::bounds::Bounds;
 
 #[test]
 fn the_tests_of_all_rules_pass() {
@@ -83,7 +84,9 @@ fn bindings_and_cases_are_evaluated() {
         );
     let mut set = RuleSet::default();
     set.add_text("team/rule.yaml", &text).unwrap();
-    let findings = set.evaluate(&image("2.9.0.dev1", vec![])).unwrap();
+    let findings = set
+        .evaluate(&image("2.9.0.dev1", vec![]), &Bounds::default())
+        .unwrap();
     assert_eq!(findings[0].message, "PyTorch 2.9.0.dev1 is a nightly build");
     let problem = rejected(&text.replace("  version: torch.version", "  version: torch.verison"));
     assert!(problem.contains("did you mean `version`?"), "{problem}");

@@ -7,6 +7,7 @@ mod tables;
 
 use std::path::Path;
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::stack::{Component, Stack};
@@ -49,7 +50,10 @@ fn a_rule_from_a_file_or_directory_works_like_a_built_in_one() {
     let mut set = RuleSet::builtin().unwrap();
     set.add_path(directory.path()).unwrap();
     let findings = set
-        .evaluate(&image("2.9.0.dev20250601+cu128", vec![]))
+        .evaluate(
+            &image("2.9.0.dev20250601+cu128", vec![]),
+            &Bounds::default(),
+        )
         .unwrap();
     let finding = &findings[0];
     assert_eq!(

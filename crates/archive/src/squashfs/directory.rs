@@ -55,7 +55,10 @@ impl Squashfs {
                     name,
                     inode: u64::from(block) << 16 | u64::from(position),
                 });
-                let checked = self.limits.check(Limit::Entries, children.len() as u64);
+                let checked = self
+                    .bounds
+                    .limits
+                    .check(Limit::Entries, children.len() as u64);
                 checked.map_err(io::Error::other)?;
             }
         }

@@ -32,7 +32,7 @@ impl Squashfs {
     /// # Errors
     /// Its inode is damaged, or it is too long.
     pub fn file(&self, extent: &Extent) -> io::Result<SquashfsFile<'_>> {
-        let checked = self.limits.check(Limit::LayerBytes, extent.size);
+        let checked = self.bounds.limits.check(Limit::LayerBytes, extent.size);
         checked.map_err(io::Error::other)?;
         let block_size = u64::from(self.block_size);
         let count = match extent.fragment {
@@ -127,7 +127,7 @@ impl SquashfsFile<'_> {
     /// # Errors
     /// As [`read_at`](Self::read_at), or the file is longer than the limit.
     pub fn whole(&self) -> io::Result<Vec<u8>> {
-        let checked = self.image.limits.check(Limit::TextBytes, self.size);
+        let checked = self.image.bounds.limits.check(Limit::TextBytes, self.size);
         checked.map_err(io::Error::other)?;
         let mut bytes = vec![0; usize::try_from(self.size).unwrap_or_default()];
         self.read_at(0, &mut bytes)?;

@@ -10,8 +10,7 @@ use super::block::Compressor;
 use super::error::damaged;
 use crate::archive::FileRange;
 use crate::archive::compression::check_length;
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 
 /// The first bytes of an image.
 pub const MAGIC: [u8; 4] = *b"hsqs";
@@ -45,8 +44,7 @@ pub struct Squashfs {
     pub(super) fragments: u32,
     pub(super) id_table: u64,
     pub(super) ids: u16,
-    pub(super) limits: Limits,
-    pub(super) cancellation: Cancellation,
+    pub(super) bounds: Bounds,
     pub(super) metadata: Mutex<HashMap<u64, Arc<MetadataBlock>>>,
     pub(super) kept: Mutex<VecDeque<(u64, Arc<Vec<u8>>)>>,
     pub(super) decompressed: AtomicU64,
@@ -57,7 +55,7 @@ impl Squashfs {
     ///
     /// # Errors
     /// It is not a SquashFS image of version 4.0, truncated, or compressed in an unsupported way.
-    pub fn open(bytes: FileRange, limits: Limits, cancellation: Cancellation) -> io::Result<Self> {
+    pub fn open(bytes: FileRange, bounds: Bounds) -> io::Result<Self> {
         let mut block = [0; SUPERBLOCK];
         if bytes.read_at(0, &mut block)? < SUPERBLOCK || !block.starts_with(&MAGIC) {
             return Err(damaged("not a SquashFS image"));
@@ -93,8 +91,7 @@ impl Squashfs {
             fragments: u32_at(&block, 16),
             id_table: u64_at(&block, 48),
             ids: u16_at(&block, 26),
-            limits,
-            cancellation,
+            bounds,
             metadata: Mutex::default(),
             kept: Mutex::default(),
             decompressed: AtomicU64::new(0),
@@ -121,7 +118,7 @@ impl Squashfs {
         is_compressed: bool,
         most: usize,
     ) -> io::Result<Vec<u8>> {
-        self.cancellation.check()?;
+        self.bounds.cancellation.check()?;
         if length > most {
             return Err(damaged(format!(
                 "a block of {length} bytes at byte {offset}"
@@ -135,7 +132,7 @@ impl Squashfs {
         let plain = self.compressor.decompress(&stored, most)?;
         let more = plain.len() as u64;
         let total = self.decompressed.fetch_add(more, Ordering::Relaxed) + more;
-        check_length(&self.limits, self.length(), total).map_err(io::Error::other)?;
+        check_length(&self.bounds.limits, self.length(), total).map_err(io::Error::other)?;
         Ok(plain)
     }
 

@@ -118,7 +118,10 @@ impl Squashfs {
             3 | 10 => {
                 cursor.u32()?;
                 let length = cursor.u32()?;
-                let checked = self.limits.check(Limit::PathBytes, u64::from(length));
+                let checked = self
+                    .bounds
+                    .limits
+                    .check(Limit::PathBytes, u64::from(length));
                 checked.map_err(io::Error::other)?;
                 InodeKind::Symlink(cursor.bytes(length as usize)?)
             }

@@ -199,8 +199,7 @@ impl Checker {
         let reader = knowledge::layer_reader(Cache::default())?;
         let context = reader.request(
             facts.depth(),
-            self.limits_of(&request.image),
-            request.image.cancellation.clone(),
+            self.bounds(request.image.limits, &request.image.cancellation),
             &*request.image.progress,
         );
         for _ in 0..request.sample.min(left.len()) {

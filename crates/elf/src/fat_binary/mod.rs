@@ -26,7 +26,7 @@ const SAMPLE: u32 = 12;
 /// Unwinding tables: large, and never fat binaries.
 const UNWINDING: [&str; 3] = [".eh_frame", ".eh_frame_hdr", ".gcc_except_table"];
 
-/// Reads the containers of a file; `None` if it has none.
+/// Reads the containers of a file.
 pub(super) fn read(object: &Object, depth: Depth) -> Result<Option<GpuCode>, ElfError> {
     let mut counts = Counts::default();
     let mut walker = Walker::new(object);

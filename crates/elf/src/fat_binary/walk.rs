@@ -108,14 +108,17 @@ impl<'o> Walker<'o> {
                 self.entries.push(entry.code);
             }
             let all = u64::from(counts.entries) + u64::from(number);
-            self.object.limits.check(Limit::GpuContainers, all)?;
+            self.object.bounds.limits.check(Limit::GpuContainers, all)?;
             place += entry.header + entry.payload;
         }
         if damaged && place == at + container.header && !named {
             return Ok(None);
         }
         let containers = u64::from(counts.containers) + 1;
-        self.object.limits.check(Limit::GpuContainers, containers)?;
+        self.object
+            .bounds
+            .limits
+            .check(Limit::GpuContainers, containers)?;
         counts.entries = counts.entries.saturating_add(number);
         counts.damaged |= damaged;
         counts.add_container(&self.entries);

@@ -30,8 +30,8 @@ impl Object<'_> {
         if end > self.size {
             return Ok(None);
         }
-        self.limits.check(Limit::ElfTableBytes, length)?;
-        self.cancellation.check()?;
+        self.bounds.limits.check(Limit::ElfTableBytes, length)?;
+        self.bounds.cancellation.check()?;
         if end <= self.head.len() as u64 {
             return Ok(Some(Cow::Borrowed(
                 &self.head[offset as usize..end as usize],
@@ -73,7 +73,7 @@ impl Object<'_> {
 
     /// One read of the source at `offset` into `buffer`.
     pub fn read_some(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, ElfError> {
-        self.cancellation.check()?;
+        self.bounds.cancellation.check()?;
         Ok(self.source.read_at(offset, buffer)?)
     }
 
@@ -91,7 +91,7 @@ impl Object<'_> {
         while offset < end {
             let length = usize::try_from(end - offset).map_or(WINDOW, |left| left.min(WINDOW));
             buffer.resize(length, 0);
-            self.cancellation.check()?;
+            self.bounds.cancellation.check()?;
             let got = fill(self.source, offset, &mut buffer)
                 .map_err(|error| ElfError::from(error).missing_until(end))?;
             if let ControlFlow::Break(value) = each(offset, &buffer[..got]) {

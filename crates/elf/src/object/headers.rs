@@ -6,8 +6,7 @@ use goblin::elf::{Elf, ProgramHeader, SectionHeader};
 
 use super::{BigEndianHeader, Object, Opened, Section, string_at};
 use crate::error::{ElfError, broken};
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::read_at::{ReadAt, fill};
 
 /// What is read first when a file is opened, in bytes: header, program headers and, in most files, every table.
@@ -18,11 +17,7 @@ const MAX_NAME: usize = 256;
 
 impl<'a> Object<'a> {
     /// Reads the headers.
-    pub fn open(
-        source: &'a dyn ReadAt,
-        limits: &'a Limits,
-        cancellation: &'a Cancellation,
-    ) -> Result<Opened<'a>, ElfError> {
+    pub fn open(source: &'a dyn ReadAt, bounds: &'a Bounds) -> Result<Opened<'a>, ElfError> {
         let size = source.size();
         let mut head = vec![0; usize::try_from(size).map_or(HEAD, |size| size.min(HEAD))];
         let held = fill(source, 0, &mut head)?;
@@ -57,8 +52,7 @@ impl<'a> Object<'a> {
             .map_err(|error| broken(format!("invalid ELF header: {error}")))?;
         let mut object = Object {
             source,
-            limits,
-            cancellation,
+            bounds,
             size,
             head,
             class,

@@ -116,7 +116,7 @@ impl Reader {
         }
     }
 
-    /// Reads the values of a file; empty if it has none. `format` is how an export gives a number.
+    /// Reads the values of a file. `format` is how an export gives a number.
     pub fn read(&self, candidate: &Candidate, format: NumberFormat) -> Result<Values, ElfError> {
         let values = match self {
             Reader::String(pattern) => pattern.read(candidate)?,

@@ -45,7 +45,7 @@ pub(super) fn read(
         let (batch, others) = rest.split_at(count.count());
         rest = others;
         for (entry, content) in read_batch(context, fetcher, batch, entries)? {
-            let taken = budget.content(&content, &context.limits);
+            let taken = budget.content(&content, &context.bounds.limits);
             taken.map_err(|exceeded| fetcher.exceeded(&entries[entry].path, exceeded))?;
             entries[entry].kind = EntryKind::File(content);
         }

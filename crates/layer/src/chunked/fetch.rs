@@ -112,7 +112,7 @@ impl<'a> Fetcher<'a> {
 
     /// Fetches a range, unless more than half of the blob would be fetched: the whole of it in one request is faster then.
     pub fn fetch(&self, range: Range<u64>) -> Result<Vec<u8>, LazyError> {
-        self.context.cancellation.check()?;
+        self.context.bounds.cancellation.check()?;
         let length = range.end - range.start;
         if length > FETCH_LIMIT
             || self.fetched.fetch_add(length, Ordering::Relaxed) + length > self.size / 2
@@ -148,9 +148,9 @@ impl<'a> Fetcher<'a> {
         if work > CHUNK_LIMIT || self.decompressed.fetch_add(work, Ordering::Relaxed) > WORK_LIMIT {
             return Err(LazyError::UseStream);
         }
-        let bytes = self
-            .compression
-            .decompress(compressed, skipped, length, &self.context.limits);
+        let bytes =
+            self.compression
+                .decompress(compressed, skipped, length, &self.context.bounds.limits);
         let bytes = bytes.map_err(|error| match error.downcast() {
             Ok(exceeded) => self.exceeded("a chunk", exceeded),
             Err(error) => self.failed(format!("damaged: a chunk cannot be decompressed: {error}")),

@@ -57,9 +57,9 @@ fn read(
     let name = blob.name();
     let fetcher = Fetcher::new(context, &name, remote, blob.size);
     let (contents, compression) =
-        if let Some(contents) = zstd_chunked::contents(blob, &fetcher, &context.limits)? {
+        if let Some(contents) = zstd_chunked::contents(blob, &fetcher, &context.bounds.limits)? {
             (contents, fetch::Compression::Zstd)
-        } else if let Some(contents) = estargz::contents(blob, &fetcher, &context.limits)? {
+        } else if let Some(contents) = estargz::contents(blob, &fetcher, &context.bounds.limits)? {
             (contents, fetch::Compression::Gzip)
         } else {
             return Err(LazyError::UseStream);
@@ -73,7 +73,7 @@ fn read(
     let budget = Budget::default();
     for (at, entry) in entries.iter().enumerate() {
         let before = at.checked_sub(1).map(|at| &entries[at]);
-        let taken = budget.entry(before, entry, &context.limits);
+        let taken = budget.entry(before, entry, &context.bounds.limits);
         taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
     }
     capture_whole(context, &fetcher, &whole, &mut entries, &budget)?;
@@ -108,7 +108,7 @@ fn capture_scripts<'f>(
                 continue;
             }
             let entry = &mut entries[file.entry];
-            let taken = budget.text(entry.size, &context.limits);
+            let taken = budget.text(entry.size, &context.bounds.limits);
             taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
             entry.kind = EntryKind::File(captured(Capture::Text, bytes));
         }
@@ -138,7 +138,7 @@ fn capture_whole(
 ) -> Result<(), LazyError> {
     for file in files {
         let entry = &entries[file.entry];
-        let taken = budget.text(entry.size, &context.limits);
+        let taken = budget.text(entry.size, &context.bounds.limits);
         taken.map_err(|exceeded| fetcher.exceeded(&entry.path, exceeded))?;
     }
     for (file, opened) in files.iter().zip(fetch_whole(fetcher, files)?) {

@@ -21,7 +21,7 @@ use imgcheck_base::limits::Limit;
 use imgcheck_elf::ElfFacts;
 use imgcheck_image::RootFilesystem;
 use imgcheck_launch::{Launch, LoaderCommand};
-use imgcheck_loader::{self as loader, Bounds, System};
+use imgcheck_loader::{self as loader, ProcessBudget, System};
 
 /// The programs of an image that are modeled, not yet started.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ struct Context<'c, 'r> {
     root: &'r RootFilesystem<'r>,
     launch: &'c Launch,
     knowledge: &'c Knowledge,
-    bounds: &'c Bounds,
+    budget: &'c ProcessBudget,
     /// The loaders by what they depend on.
     systems: RefCell<HashMap<LoaderKey<'r>, Option<Rc<System<'r>>>>>,
 }
@@ -61,13 +61,13 @@ impl<'r, 'k> Programs<'r, 'k> {
         launch: &Launch,
         stack: &Stack,
         knowledge: &'k Knowledge,
-        bounds: &Bounds,
+        budget: &ProcessBudget,
     ) -> Self {
         let context = Context {
             root,
             launch,
             knowledge,
-            bounds,
+            budget,
             systems: RefCell::default(),
         };
         let mut gaps = Vec::from_iter(audit(launch));
@@ -75,7 +75,7 @@ impl<'r, 'k> Programs<'r, 'k> {
         gaps.extend(context.platform(&programs));
         let without_packages = context.without_packages(stack, &programs);
         let mut paths = programs::find(root, knowledge, launch);
-        let most = usize::try_from(bounds.limits.of(Limit::Programs)).unwrap_or(usize::MAX);
+        let most = usize::try_from(budget.bounds.limits.of(Limit::Programs)).unwrap_or(usize::MAX);
         let left_out = paths.len().saturating_sub(most);
         paths.truncate(most);
         for path in paths {
@@ -326,7 +326,7 @@ impl<'r> Context<'_, 'r> {
         let mut system = System::of(self.root, elf, environment, &launch.working_directory)?;
         system.user = launch.user.credentials.clone();
         system.host_libraries = self.knowledge.host.clone();
-        system.bounds = self.bounds.clone();
+        system.budget = self.budget.clone();
         system.subject = "the processes of the image".to_owned();
         Some(system)
     }

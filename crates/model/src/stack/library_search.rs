@@ -11,7 +11,7 @@ use imgcheck_image::Node;
 use imgcheck_launch::Launch;
 use imgcheck_loader::abi::Abi;
 use imgcheck_loader::hwcaps::GlibcVersion;
-use imgcheck_loader::{Bounds, Lookup, ObjectId, System, ldconfig};
+use imgcheck_loader::{Lookup, ObjectId, ProcessBudget, System, ldconfig};
 
 /// How a copy is found, best first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ pub(super) fn program_system<'r>(
     inventory: &Inventory<'r>,
     launch: &Launch,
     interpreter: Option<&str>,
-    bounds: &Bounds,
+    budget: &ProcessBudget,
 ) -> Option<System<'r>> {
     let root = inventory.root;
     let (environment, directory) = (&launch.environment, &launch.working_directory);
@@ -54,7 +54,7 @@ pub(super) fn program_system<'r>(
         let (machine, _) = machines.into_iter().max_by_key(|(_, count)| *count)?;
         System::of_machine(root, machine, environment.clone(), directory)
     })?;
-    system.bounds = bounds.clone();
+    system.budget = budget.clone();
     "the library search".clone_into(&mut system.subject);
     Some(system)
 }

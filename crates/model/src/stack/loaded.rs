@@ -19,7 +19,7 @@ use imgcheck_base::error::Result;
 use imgcheck_base::lexical::{directory_of, name_of};
 use imgcheck_image::Node;
 use imgcheck_launch::Launch;
-use imgcheck_loader::Bounds;
+use imgcheck_loader::ProcessBudget;
 
 /// The input for choosing the loaded copies.
 pub(super) struct Candidates<'c, 'r> {
@@ -53,7 +53,7 @@ impl Rank {
 pub(super) fn mark<'c>(
     components: &mut [Component],
     candidates: &Candidates<'c, '_>,
-    bounds: &Bounds,
+    budget: &ProcessBudget,
 ) -> Result<Option<&'c Environment>> {
     let Candidates {
         inventory,
@@ -76,7 +76,7 @@ pub(super) fn mark<'c>(
         places.push(directory_of(&torch.directory));
     }
     let program = environment.map(|it| it.interpreter.as_str());
-    let system = program_system(inventory, launch, program, bounds);
+    let system = program_system(inventory, launch, program, budget);
     let mut search = LibrarySearch::new(inventory, system.as_ref(), program, torch);
     let elf = inventory.elf.iter();
     let elf: HashSet<&str> = elf.map(|file| file.path.as_str()).collect();

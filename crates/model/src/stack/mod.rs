@@ -41,7 +41,7 @@ use serde::Serialize;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Launch;
-use imgcheck_loader::Bounds;
+use imgcheck_loader::ProcessBudget;
 
 pub use broken_environments::BrokenEnvironment;
 pub use catalogue::Catalogue;
@@ -120,7 +120,7 @@ pub fn read(
     config: &ImageConfiguration,
     launch: &Launch,
     catalogue: &Catalogue,
-    bounds: &Bounds,
+    budget: &ProcessBudget,
 ) -> Result<Stack> {
     let inventory = Inventory::take(root, catalogue);
     let distributions = packages::python::distributions(&inventory);
@@ -132,7 +132,7 @@ pub fn read(
         &inventory,
         launch,
         catalogue,
-        &bounds.limits,
+        &budget.bounds.limits,
     )
     .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;
     let copies_of_torch = torch::copies(&inventory, &packages);
@@ -166,7 +166,7 @@ pub fn read(
         environments: &environments,
         torch: &copies_of_torch,
     };
-    let selected = loaded::mark(&mut components, &candidates, bounds)?.cloned();
+    let selected = loaded::mark(&mut components, &candidates, budget)?.cloned();
     components.iter_mut().for_each(evidence::resolve_version);
     let loaded_torch = components
         .iter()
@@ -192,9 +192,9 @@ pub fn read(
         machine: requirements::machine(config.architecture()),
     };
     let unmet_requirements =
-        requirements::unmet(&installed, &catalogue.requirements, &bounds.limits)
+        requirements::unmet(&installed, &catalogue.requirements, &budget.bounds.limits)
             .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
-    let imports = importable::all(&distributions, &environments, &bounds.limits)
+    let imports = importable::all(&distributions, &environments, &budget.bounds.limits)
         .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let missing_tools = match (environments.first(), imports.first()) {
         (Some(environment), Some(imports)) => {

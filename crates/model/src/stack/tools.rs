@@ -94,7 +94,7 @@ impl Process<'_> {
         let programs = row.programs.iter();
         let mut programs = programs.filter(|it| is_since(version, it.since.as_deref()));
         let missing = match self.compiler(&row.compiler) {
-            Err(missing) => Some(missing),
+            Err(missing) => Some(*missing),
             Ok(compiler) => self
                 .header(&row.headers, &compiler)
                 .or_else(|| programs.find_map(|it| self.program(it))),
@@ -116,15 +116,14 @@ impl Process<'_> {
     }
 
     /// The compiler that a variable names, or the first on PATH.
-    fn compiler(&self, compiler: &Compiler) -> Result<String, MissingTool> {
+    fn compiler(&self, compiler: &Compiler) -> Result<String, Box<MissingTool>> {
         let named = self.launch.environment.get(&compiler.variable);
         let mut names = match named {
             Some(name) => std::slice::from_ref(name).iter(),
             None => compiler.names.iter(),
         };
-        names
-            .find_map(|name| self.executable(name))
-            .ok_or_else(|| MissingTool {
+        names.find_map(|name| self.executable(name)).ok_or_else(|| {
+            Box::new(MissingTool {
                 kind: ToolKind::Compiler,
                 tool: named
                     .cloned()
@@ -143,6 +142,7 @@ impl Process<'_> {
                 },
                 ..MissingTool::default()
             })
+        })
     }
 
     /// The path by which `execvp(3)` finds a program.

@@ -20,9 +20,9 @@ use super::tables::Tables;
 use super::value::{self, Boxed};
 use super::variables::{Variables, bind};
 use super::{element, functions};
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::limits::{Limit, Limits};
+use imgcheck_base::limits::Limit;
 use imgcheck_model::finding::{Finding, Location};
 use imgcheck_model::targets::TargetFacts;
 
@@ -30,10 +30,8 @@ use imgcheck_model::targets::TargetFacts;
 pub struct Surroundings<'s> {
     /// The knowledge tables.
     pub tables: &'s Tables,
-    /// The time and the number of elements that a rule may take.
-    pub limits: &'s Limits,
-    /// Ends the evaluation early.
-    pub cancellation: &'s Cancellation,
+    /// The time and the number of elements that a rule may take, and what ends the evaluation early.
+    pub bounds: &'s Bounds,
 }
 
 /// All findings of some rules, each of which comes after those that [suppress](super::precedence) it: the worst first, of these what fails
@@ -64,7 +62,7 @@ pub fn evaluate_on_each<'r>(
     surroundings: &Surroundings<'_>,
 ) -> Result<Vec<Vec<Finding>>> {
     let variables = Variables::new(facts, surroundings.tables);
-    let deadline = Arc::new(Deadline::new(surroundings.cancellation));
+    let deadline = Arc::new(Deadline::new(&surroundings.bounds.cancellation));
     let mut context = functions::context(&deadline);
     context.set_variable_resolver(&variables);
     bind(&mut context, facts)?;
@@ -80,14 +78,14 @@ pub fn evaluate_on_each<'r>(
             let evaluation = Evaluation {
                 rule,
                 facts,
-                limits: surroundings.limits,
+                bounds: surroundings.bounds,
                 deadline: &deadline,
                 is_asked: facts.image.scanned && questions.include(rule) == Some(true),
             };
             let scope = Scope::new(context.new_inner_scope(), rule.bindings.iter().collect());
             let scope = scope.sharing(constants);
             let outcome = evaluation.run_in_time(scope, &mut accounted, &mut findings);
-            surroundings.cancellation.check()?;
+            surroundings.bounds.cancellation.check()?;
             outcome?;
             variables.check()?;
         }
@@ -116,7 +114,7 @@ fn ordered(mut findings: Vec<(Consequence, Finding)>) -> Vec<Finding> {
 struct Evaluation<'a> {
     rule: &'a Rule,
     facts: &'a Facts,
-    limits: &'a Limits,
+    bounds: &'a Bounds,
     deadline: &'a Deadline,
     /// The user asked what the rule answers, so that a missing fact is a finding.
     is_asked: bool,
@@ -130,7 +128,8 @@ impl<'a> Evaluation<'a> {
         accounted: &mut AccountedFor<'a, 'v>,
         findings: &mut Vec<(Consequence, Finding)>,
     ) -> Result<()> {
-        self.deadline.start(self.limits.duration(Limit::RuleTime));
+        self.deadline
+            .start(self.bounds.limits.duration(Limit::RuleTime));
         match self.run(scope, accounted, findings) {
             Err(error @ Error::Limit { .. }) => Err(error),
             // After the deadline lists appear empty, so results and errors mean nothing.
@@ -164,9 +163,8 @@ impl<'a> Evaluation<'a> {
             findings.extend(self.unanswered(&mut scope)?);
             return Ok(());
         };
-        self.limits
-            .check(Limit::RuleItems, items.len() as u64)
-            .map_err(|exceeded| Error::limit(self.subject(), exceeded))?;
+        self.bounds
+            .check(Limit::RuleItems, items.len() as u64, &self.subject())?;
         if !items.is_empty() {
             // What every element needs is evaluated once.
             for expression in self.conditions() {
@@ -212,8 +210,8 @@ impl<'a> Evaluation<'a> {
 
     /// `progress` says what was done in the time.
     fn too_slow(&self, progress: &str) -> Error {
-        let allowed = self.limits.of(Limit::RuleTime);
-        let exceeded = self.limits.exceeded(Limit::RuleTime, allowed + 1);
+        let allowed = self.bounds.limits.of(Limit::RuleTime);
+        let exceeded = self.bounds.limits.exceeded(Limit::RuleTime, allowed + 1);
         Error::limit(format!("{}{progress}", self.subject()), exceeded)
     }
 
@@ -358,6 +356,8 @@ fn distinguish(findings: &mut [Finding]) {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use imgcheck_base::limits::Limits;
+
     use super::*;
 
     #[test]
@@ -368,8 +368,7 @@ mod tests {
         let run = |limits: Limits| {
             let surroundings = Surroundings {
                 tables: &tables,
-                limits: &limits,
-                cancellation: &Cancellation::default(),
+                bounds: &limits.into(),
             };
             evaluate([&rule].into_iter(), &Facts::default(), &surroundings)
         };
@@ -406,8 +405,8 @@ mod tests {
             "id: a\ntitle: t\nseverity: note\nsince: '1'\nfail: '{nested}'\nmessage: m\nwhy: w\n"
         );
         let rule = Rule::read("a.yaml", &text).unwrap();
-        let cancellation = Cancellation::default();
-        let canceller = cancellation.clone();
+        let bounds = Bounds::default();
+        let canceller = bounds.cancellation.clone();
         let started = std::time::Instant::now();
         std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(50));
@@ -415,8 +414,7 @@ mod tests {
         });
         let surroundings = Surroundings {
             tables: &Tables::default(),
-            limits: &Limits::default(),
-            cancellation: &cancellation,
+            bounds: &bounds,
         };
         let outcome = evaluate([&rule].into_iter(), &Facts::default(), &surroundings);
         assert_eq!(

@@ -3,8 +3,7 @@
 use super::evaluate::{Surroundings, evaluate};
 use super::rule::Rule;
 use super::tables::Tables;
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_model::finding::Finding;
 use imgcheck_model::knowledge;
 
@@ -12,8 +11,7 @@ use imgcheck_model::knowledge;
 pub fn example(rule: &Rule, tables: &Tables) -> Option<Finding> {
     let surroundings = Surroundings {
         tables,
-        limits: &Limits::default(),
-        cancellation: &Cancellation::default(),
+        bounds: &Bounds::default(),
     };
     let day = knowledge::date().ok()?;
     let tests = rule.tests().ok()?;

@@ -26,18 +26,18 @@ pub fn missing_facts<'r>(
     surroundings: &Surroundings<'_>,
 ) -> Result<BTreeMap<String, Vec<String>>> {
     let variables = Variables::new(facts, surroundings.tables);
-    let deadline = Arc::new(Deadline::new(surroundings.cancellation));
+    let deadline = Arc::new(Deadline::new(&surroundings.bounds.cancellation));
     let mut context = functions::context(&deadline);
     context.set_variable_resolver(&variables);
     bind(&mut context, facts)?;
     let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for rule in rules {
-        deadline.start(surroundings.limits.duration(Limit::RuleTime));
+        deadline.start(surroundings.bounds.limits.duration(Limit::RuleTime));
         let mut scope = Scope::new(context.new_inner_scope(), rule.bindings.iter().collect());
         if let Some(fact) = of_rule(rule, &mut scope)? {
             missing.entry(fact).or_default().push(rule.id.clone());
         }
-        surroundings.cancellation.check()?;
+        surroundings.bounds.cancellation.check()?;
     }
     Ok(missing)
 }

@@ -44,10 +44,9 @@ use file::File;
 use tables::Tables;
 
 use imgcheck_base::beneath::Tree;
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::digest;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::limits::Limits;
 use imgcheck_model::finding::Finding;
 use imgcheck_model::targets::TargetFacts;
 
@@ -198,60 +197,44 @@ impl RuleSet {
         &self.tables
     }
 
-    /// All findings within the default limits, the worst first, then by rule.
+    /// All findings, the worst first, then by rule.
     ///
     /// # Errors
     ///
-    /// An expression cannot be evaluated, or a rule exceeds a limit. A missing fact is not an error.
-    pub fn evaluate(&self, facts: &Facts) -> Result<Vec<Finding>> {
-        self.evaluate_within(facts, &Limits::default(), &Cancellation::default())
+    /// An expression cannot be evaluated, a rule exceeds a limit, or the request was cancelled. A missing fact is not an error.
+    pub fn evaluate(&self, facts: &Facts, bounds: &Bounds) -> Result<Vec<Finding>> {
+        self.evaluate_some(facts, bounds, |_| true)
     }
 
-    /// As [`RuleSet::evaluate`], with the limits of a request, until it is cancelled.
-    ///
-    /// # Errors
-    ///
-    /// As [`RuleSet::evaluate`], or the request was cancelled.
-    pub fn evaluate_within(
-        &self,
-        facts: &Facts,
-        limits: &Limits,
-        cancellation: &Cancellation,
-    ) -> Result<Vec<Finding>> {
-        self.evaluate_some(facts, limits, cancellation, |_| true)
-    }
-
-    /// As [`RuleSet::evaluate_within`], only the rules that are `wanted`. Rules about files that images are built from see nothing else, and
+    /// As [`RuleSet::evaluate`], only the rules that are `wanted`. Rules about files that images are built from see nothing else, and
     /// no others see these files.
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::evaluate_within`].
+    /// As [`RuleSet::evaluate`].
     pub fn evaluate_some(
         &self,
         facts: &Facts,
-        limits: &Limits,
-        cancellation: &Cancellation,
+        bounds: &Bounds,
         wanted: impl Fn(&Rule) -> bool,
     ) -> Result<Vec<Finding>> {
         let rules = self.applicable(facts, wanted);
-        evaluate::evaluate(rules, facts, &self.surroundings(limits, cancellation))
+        evaluate::evaluate(rules, facts, &self.surroundings(bounds))
     }
 
     /// The findings that an image has on targets beside those that it has everywhere, for each list of targets.
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::evaluate_within`].
+    /// As [`RuleSet::evaluate`].
     pub fn evaluate_on_targets(
         &self,
         facts: &Facts,
         targets: &[Vec<TargetFacts>],
-        limits: &Limits,
-        cancellation: &Cancellation,
+        bounds: &Bounds,
     ) -> Result<Vec<Vec<Finding>>> {
         let rules = self.applicable(facts, Rule::is_about_targets);
-        let surroundings = self.surroundings(limits, cancellation);
+        let surroundings = self.surroundings(bounds);
         evaluate::evaluate_on_each(rules, facts, targets, &surroundings)
     }
 
@@ -267,15 +250,10 @@ impl RuleSet {
         rules.filter(move |rule| rule.is_about_files() == is_of_files && wanted(rule))
     }
 
-    fn surroundings<'s>(
-        &'s self,
-        limits: &'s Limits,
-        cancellation: &'s Cancellation,
-    ) -> Surroundings<'s> {
+    fn surroundings<'s>(&'s self, bounds: &'s Bounds) -> Surroundings<'s> {
         Surroundings {
             tables: &self.tables,
-            limits,
-            cancellation,
+            bounds,
         }
     }
 
@@ -284,15 +262,14 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::evaluate_within`].
+    /// As [`RuleSet::evaluate`].
     pub fn skipped(
         &self,
         facts: &Facts,
-        limits: &Limits,
-        cancellation: &Cancellation,
+        bounds: &Bounds,
         wanted: impl Fn(&Rule) -> bool,
     ) -> Result<BTreeMap<String, Vec<String>>> {
-        let surroundings = self.surroundings(limits, cancellation);
+        let surroundings = self.surroundings(bounds);
         let rules = self.rules().filter(|rule| wanted(rule));
         let mut skipped = missing::missing_facts(rules, facts, &surroundings)?;
         // Facts of files, of workloads, and of the configuration.

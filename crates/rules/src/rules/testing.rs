@@ -9,8 +9,7 @@ use super::level::Named;
 use super::missing::missing_facts;
 use super::rule::Rule;
 use super::tables::Tables;
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_model::finding::{Finding, Severity};
 
 /// The results of the tests of some rules.
@@ -93,8 +92,7 @@ impl RuleTest {
         };
         let surroundings = Surroundings {
             tables,
-            limits: &Limits::default(),
-            cancellation: &Cancellation::default(),
+            bounds: &Bounds::default(),
         };
         match evaluate(std::iter::once(rule), &facts, &surroundings) {
             Ok(findings) => {

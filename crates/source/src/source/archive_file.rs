@@ -119,20 +119,15 @@ impl ArchiveInput {
         let bytes = match is_compressed {
             false => self.bytes,
             true => Box::new(
-                Decompressed::new(
-                    self.bytes,
-                    self.compression,
-                    request.limits,
-                    request.cancellation.clone(),
-                )
-                .map_err(|error| Error::io(&self.subject, error))?,
+                Decompressed::new(self.bytes, self.compression, request.bounds.clone())
+                    .map_err(|error| Error::io(&self.subject, error))?,
             ),
         };
         let archive = StreamedArchive {
             subject: self.subject,
             bytes,
             size: 0,
-            limits: request.limits,
+            limits: request.bounds.limits,
             ends_with_checksum: is_compressed,
         };
         let (store, _) = archive.read(layers)?;

@@ -66,7 +66,7 @@ impl Attachments<'_> {
             }
         };
         for manifest in listed.iter().chain(self.attestations) {
-            request.cancellation.check()?;
+            request.bounds.cancellation.check()?;
             let digest = manifest.digest().to_string();
             match beside.manifest(&digest) {
                 Ok(manifest) => beside.read(&manifest, &mut found)?,
@@ -86,7 +86,7 @@ impl Attachments<'_> {
                 return Ok(Some((Beside::Registry(artifacts), listed)));
             }
             _ if self.attestations.is_empty() => return Ok(None),
-            (SourceKind::Oci, _, Some(path)) => Store::directory(path, request.limits)?,
+            (SourceKind::Oci, _, Some(path)) => Store::directory(path, request.bounds.limits)?,
             // One that is compressed as a whole was read as a stream.
             (SourceKind::OciArchive, _, Some(path)) => match Store::archive(path, request) {
                 Ok(store) => store,

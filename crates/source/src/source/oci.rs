@@ -43,7 +43,7 @@ pub(super) struct OciLayout {
 
 impl Source for OciLayout {
     fn images(&self, request: &Request, _: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
-        let store = Store::directory(&self.path, request.limits)?;
+        let store = Store::directory(&self.path, request.bounds.limits)?;
         open(&store, &request.selection(self.reference.as_deref())?)
     }
 }

@@ -8,9 +8,8 @@ use super::platform::Selection;
 use super::registry::credentials::Credentials;
 use super::registry::registries::Registries;
 use crate::cache::Cache;
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::Result;
-use imgcheck_base::limits::Limits;
 use imgcheck_base::progress::Progress;
 
 /// Which images of a source are requested, and with what it may be reached.
@@ -29,10 +28,8 @@ pub struct Request {
     pub credentials: Option<Credentials>,
     /// Contains documents of earlier requests.
     pub cache: Cache,
-    /// Bounds on what images may ask for.
-    pub limits: Limits,
-    /// Ends the request early.
-    pub cancellation: Cancellation,
+    /// Bounds on what images may ask for, and what ends the request early.
+    pub bounds: Bounds,
 }
 
 impl Request {
@@ -48,7 +45,7 @@ impl Request {
                 None => None,
             },
             all_platforms: self.all_platforms,
-            limits: self.limits,
+            limits: self.bounds.limits,
         })
     }
 }

@@ -25,11 +25,11 @@ impl SquashfsImage {
     /// # Errors
     /// It is damaged, truncated, or of an unsupported kind.
     pub fn open(subject: String, bytes: FileRange, request: &Request) -> Result<Self> {
-        let image = Squashfs::open(bytes, request.limits, request.cancellation.clone());
+        let image = Squashfs::open(bytes, request.bounds.clone());
         Ok(SquashfsImage {
             image: image.map_err(|error| failed(&subject, error))?,
             subject,
-            limits: request.limits,
+            limits: request.bounds.limits,
         })
     }
 

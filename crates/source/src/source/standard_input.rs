@@ -32,7 +32,7 @@ impl Source for StandardInput {
     fn images(&self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
         let subject = "standard input";
         let selection = request.selection(self.reference.as_deref())?;
-        let bytes = Interruptible::start(io::stdin(), request.cancellation.clone());
+        let bytes = Interruptible::start(io::stdin(), request.bounds.cancellation.clone());
         let mut bytes = bytes.map_err(|error| Error::io(subject, error))?;
         let start = bytes
             .fill_buf()

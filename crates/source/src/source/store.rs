@@ -103,11 +103,11 @@ impl Store {
         }
         let file = Arc::new(File::open(path).map_err(|error| unreadable(path, error))?);
         let range = FileRange::new(Arc::clone(&file), 0, metadata.len());
-        let members = tar_index::index(path, range, request.limits, &request.cancellation)?;
+        let members = tar_index::index(path, range, &request.bounds)?;
         Ok(Store::new(
             path,
             Files::Archive { file, members },
-            request.limits,
+            request.bounds.limits,
         ))
     }
 

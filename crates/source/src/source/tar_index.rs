@@ -5,7 +5,7 @@ use std::path::Path;
 use super::members::Members;
 use imgcheck_archive::archive::path::normalise;
 use imgcheck_archive::archive::{ArchiveError, FileRange, MemberKind, RangeInput, Walk};
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::{Limit, Limits};
 
@@ -20,19 +20,14 @@ pub(super) struct Range {
 const MEMBER: u64 = 128;
 
 /// The members of a tar file.
-pub(super) fn index(
-    path: &Path,
-    range: FileRange,
-    limits: Limits,
-    cancellation: &Cancellation,
-) -> Result<Members<Range>> {
+pub(super) fn index(path: &Path, range: FileRange, bounds: &Bounds) -> Result<Members<Range>> {
     let subject = path.display().to_string();
-    let mut walk = Walk::new(RangeInput::new(range.clone()), limits);
+    let mut walk = Walk::new(RangeInput::new(range.clone()), bounds.limits);
     let mut members = Members::default();
     let mut last = String::new();
     let mut memory = 0;
     loop {
-        cancellation.check()?;
+        bounds.cancellation.check()?;
         let member = match walk.advance() {
             Ok(Some(member)) => member,
             Ok(None) if walk.has_end_marker() => return Ok(members),
@@ -42,16 +37,14 @@ pub(super) fn index(
         };
         last = normalise(&member.path);
         memory += MEMBER + (member.path.len() + member.link.len()) as u64;
-        limits
-            .check(Limit::FactsBytes, memory)
-            .map_err(|exceeded| Error::limit(&subject, exceeded))?;
+        bounds.check(Limit::FactsBytes, memory, &subject)?;
         let is_file = member.kind == MemberKind::File && member.sparse.is_none();
         let file = is_file.then_some(Range {
             offset: member.offset,
             length: member.stored,
         });
         members.add(&member, file, |first, second| {
-            is_same_document(&range, *first, *second, &limits)
+            is_same_document(&range, *first, *second, &bounds.limits)
         });
     }
 }

@@ -7,8 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use super::super::pipe::{Reader, pipe};
 use super::format::Compression;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::{LimitExceeded, Limits};
+use imgcheck_base::limits::LimitExceeded;
 
 /// Buffers between the two threads, and bytes of one.
 const BUFFERS: usize = 8;
@@ -38,8 +39,7 @@ impl Decompressed {
     pub fn new(
         input: impl BufRead + Send + 'static,
         compression: Compression,
-        limits: Limits,
-        cancellation: Cancellation,
+        bounds: Bounds,
     ) -> io::Result<Self> {
         let (writer, bytes) = pipe(BUFFERS, BUFFER);
         let consumed = Arc::new(AtomicU64::new(0));
@@ -47,10 +47,10 @@ impl Decompressed {
             input,
             consumed: Arc::clone(&consumed),
         };
-        let ended = cancellation.clone();
+        let cancellation = bounds.cancellation.clone();
         let thread = thread::Builder::new().spawn(move || {
             let stored = || consumed.load(Ordering::Relaxed);
-            compression.decompress(input, &writer, stored, &limits, &ended)
+            compression.decompress(input, &writer, stored, &bounds)
         })?;
         Ok(Decompressed {
             bytes,

@@ -6,7 +6,7 @@ use super::super::pipe::{Writer, fill};
 use super::gzip::Gzip;
 use super::zstd::Zstd;
 use crate::archive::{BLOCK, begins_archive};
-use imgcheck_base::cancellation::Cancellation;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_base::limits::{Limit, LimitExceeded, Limits};
 
 /// [`Limit::Ratio`] applies above this many bytes: an honest layer may contain a large file of zeros, which gzip compresses by a factor
@@ -61,19 +61,18 @@ impl Compression {
         input: impl BufRead,
         output: &Writer,
         stored: impl Fn() -> u64,
-        limits: &Limits,
-        cancellation: &Cancellation,
+        bounds: &Bounds,
     ) -> io::Result<()> {
-        let mut decoder = self.decoder(input, limits)?;
+        let mut decoder = self.decoder(input, &bounds.limits)?;
         let mut total = 0;
         loop {
-            cancellation.check()?;
+            bounds.cancellation.check()?;
             let count = output.write(|buffer| fill(&mut *decoder, buffer))?;
             total += count as u64;
             if count == 0 {
                 return Ok(());
             }
-            check_length(limits, stored(), total).map_err(io::Error::other)?;
+            check_length(&bounds.limits, stored(), total).map_err(io::Error::other)?;
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn bind(text: &str, span: Range<usize>, manifest: &Manifest) -> Mount
     }
 }
 
-/// The words as a command; `None` without one.
+/// The words as a command.
 pub(super) fn command(words: &[Argument]) -> Option<Vec<String>> {
     let words: Vec<String> = words.iter().map(|it| it.text.clone()).collect();
     Some(words).filter(|it| !it.is_empty())

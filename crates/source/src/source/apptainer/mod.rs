@@ -194,7 +194,10 @@ fn reference(
     else {
         return Ok(None);
     };
-    let checked = request.limits.check(Limit::DocumentBytes, object.length);
+    let checked = request
+        .bounds
+        .limits
+        .check(Limit::DocumentBytes, object.length);
     checked.map_err(|exceeded| Error::limit(subject, exceeded))?;
     let mut bytes = vec![0; usize::try_from(object.length).unwrap_or_default()];
     let read = file.read_at(object.offset, &mut bytes);

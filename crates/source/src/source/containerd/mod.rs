@@ -190,7 +190,7 @@ pub(super) fn images(
 }
 
 fn describe(root: &Root, stored: &StoredImage, request: &Request) -> Result<Vec<Image>> {
-    let content = Content::open(root, request.limits)?;
+    let content = Content::open(root, request.bounds.limits)?;
     let (selection, kind) = (request.selection(None)?, SourceKind::Containerd);
     oci::images(&content, vec![stored.manifest()], &selection, kind)
 }

@@ -109,6 +109,7 @@ impl ContainersStorage {
         let diff_ids = config.rootfs().diff_ids();
         let exceeds = |exceeded| Error::limit(reference, exceeded);
         request
+            .bounds
             .limits
             .check(Limit::Layers, diff_ids.len() as u64)
             .map_err(exceeds)?;

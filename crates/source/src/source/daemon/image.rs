@@ -63,7 +63,7 @@ impl DaemonImage {
             cache: &request.cache,
         };
         let images = description.images().unwrap_or_default();
-        request.cancellation.check()?;
+        request.bounds.cancellation.check()?;
         // Docker may have only one platform of an index; exporting all would fail.
         let has_index = !describe::manifests(inspect).is_empty() && !selection.all_platforms;
         let platform = (has_index && connection.supports(1, 48)).then(|| {
@@ -110,7 +110,7 @@ impl DaemonImage {
             subject: self.connection.address.to_string(),
             bytes: Box::new(Export::start(self.connection, self.id, self.platform)),
             size: self.size,
-            limits: request.limits,
+            limits: request.bounds.limits,
             ends_with_checksum: false,
         };
         let (store, documents) = archive.read(layers)?;

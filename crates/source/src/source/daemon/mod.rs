@@ -78,7 +78,7 @@ impl Source for Daemon {
         match self.find(request)? {
             Lookup::Image(image) => image.read(request, layers),
             Lookup::NoSuchImage(attempts) => Err(self.no_such_image(&attempts)),
-            Lookup::NoEngine(attempts) => match self.storage(&attempts, &request.limits)? {
+            Lookup::NoEngine(attempts) => match self.storage(&attempts, &request.bounds.limits)? {
                 Some(storage) => storage.read(&self.reference, request, layers),
                 None => Err(self.no_engine(&attempts)),
             },
@@ -157,7 +157,7 @@ impl Daemon {
                 has_no_socket: false,
             }))
         };
-        let connection = connect(address, &request.cancellation)?;
+        let connection = connect(address, &request.bounds.cancellation)?;
         let inspect = match connection.inspect(&self.reference) {
             Ok(inspect) => inspect,
             Err(EngineError::Interrupted(error)) => return Err(Refusal::Error(error)),

@@ -56,7 +56,10 @@ pub(super) fn list(
     list: impl AsyncFnOnce(&Repository, &mut TagListing) -> Result<(), Failure>,
 ) -> TagListing {
     let mut listing = TagListing::default();
-    let (credentials, end) = (request.credentials.clone(), request.cancellation.clone());
+    let (credentials, end) = (
+        request.credentials.clone(),
+        request.bounds.cancellation.clone(),
+    );
     let address = Address::of_registry(host);
     let repository = request
         .registries

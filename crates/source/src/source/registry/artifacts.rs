@@ -44,9 +44,9 @@ impl Artifacts {
             Address::of(&name),
             request.credentials.clone(),
             access,
-            request.cancellation.clone(),
+            request.bounds.cancellation.clone(),
         )?;
-        let (cache, limits) = (request.cache.clone(), request.limits);
+        let (cache, limits) = (request.cache.clone(), request.bounds.limits);
         Ok(Artifacts {
             blobs: RepositoryBlobs::new(reference, repository, cache, limits),
             reference: reference.to_owned(),

@@ -141,7 +141,7 @@ impl Authorizer<'_> {
         Ok(Authorization { header, login })
     }
 
-    /// The user name and password without a challenge; `None` if there are none.
+    /// The user name and password without a challenge.
     pub async fn basic_if_known(&self) -> Result<Option<Authorization>, Failure> {
         let lookup = self.lookup().await;
         if !matches!(lookup.credentials, Some(Credentials::Password { .. })) {

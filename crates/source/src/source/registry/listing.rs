@@ -63,7 +63,10 @@ fn listing(
     path: &str,
     request: &Request,
 ) -> Listing {
-    let (credentials, end) = (request.credentials.clone(), request.cancellation.clone());
+    let (credentials, end) = (
+        request.credentials.clone(),
+        request.bounds.cancellation.clone(),
+    );
     let repository = request
         .registries
         .repository(address, credentials, access, end);

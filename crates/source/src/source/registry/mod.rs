@@ -102,18 +102,22 @@ fn first_that_has<T>(
         // The credentials of the request are for its own registry, not for mirrors.
         let is_own = Some(&address.registry) == name.registry.as_ref();
         let credentials = request.credentials.clone().filter(|_| is_own);
-        let cancellation = request.cancellation.clone();
+        let cancellation = request.bounds.cancellation.clone();
         let repository =
             request
                 .registries
                 .repository(address, credentials, Access::Pull, cancellation)?;
-        let blobs =
-            RepositoryBlobs::new(reference, repository, request.cache.clone(), request.limits);
+        let blobs = RepositoryBlobs::new(
+            reference,
+            repository,
+            request.cache.clone(),
+            request.bounds.limits,
+        );
         let failure = match ask(&blobs, &manifest) {
             Ok(answer) => return Ok((blobs, answer)),
             Err(failure) => failure,
         };
-        request.cancellation.check()?;
+        request.bounds.cancellation.check()?;
         if let Some((_, failure)) = last.replace((Arc::clone(&blobs.repository), failure)) {
             before.push_str(&format!("{}; then ", failure.problem));
         }
@@ -125,7 +129,7 @@ fn first_that_has<T>(
         Kind::Final(ErrorCode::NotFound) => not_found(&repository, &manifest, failure),
         _ => failure,
     };
-    request.cancellation.check()?;
+    request.bounds.cancellation.check()?;
     let problem = format!("{before}{}", failure.problem);
     Err(Failure { problem, ..failure }.into_error(reference))
 }

@@ -1,16 +1,31 @@
-//! The clusters that a configuration declares.
+//! The targets and the clusters that a configuration declares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Source;
-use crate::policy::file::{ClusterEntry, NodeEntry};
+use super::source::Source;
+use crate::policy::file::{ClusterEntry, NodeEntry, TargetEntry};
 use imgcheck_base::error::Result;
 use imgcheck_base::yaml::{self, Spanned};
 use imgcheck_model::targets::nodes::{Cluster, Node, NodeClass, Taint};
-use imgcheck_model::targets::{Tables, Target};
+use imgcheck_model::targets::{DriverVersion, Gpu, Tables, Target};
 
 impl Source {
+    pub(super) fn target(&self, entry: &TargetEntry, tables: &Tables) -> Result<Target> {
+        let target = Target {
+            name: entry.name.value.clone(),
+            gpus: entry.gpus.iter().map(|gpu| gpu.value.clone()).collect(),
+            driver: entry.driver.as_ref().map(|driver| driver.value.clone()),
+        };
+        if target.gpus.is_empty() && target.driver.is_none() {
+            let problem = format!("target `{}` has no GPUs and no driver", target.name);
+            let help = "add `gpus: [a100]`, `driver: \"535.183.06\"`, or both";
+            return Err(self.fault(yaml::span(&entry.name), &problem, help));
+        }
+        self.check_pairs(&entry.gpus, entry.driver.as_ref(), tables)?;
+        Ok(target)
+    }
+
     pub(super) fn clusters(
         &self,
         entries: &BTreeMap<String, ClusterEntry>,
@@ -54,5 +69,23 @@ impl Source {
             }],
             target,
         }))
+    }
+
+    /// Checks that the GPUs and the driver are known, and that one machine can have them.
+    fn check_pairs(
+        &self,
+        gpus: &[Spanned<String>],
+        driver: Option<&Spanned<String>>,
+        tables: &Tables,
+    ) -> Result<()> {
+        let read = |source: &Self, gpu: &Spanned<String>| {
+            source.located(gpu, tables.gpus.parse(&gpu.value))
+        };
+        let gpus: Vec<Gpu> = self.each(gpus, read)?;
+        let Some(driver) = driver else {
+            return Ok(());
+        };
+        let version = self.located(driver, DriverVersion::parse(&driver.value))?;
+        self.located(driver, tables.check_pairs(&gpus, &version))
     }
 }
