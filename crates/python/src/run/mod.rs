@@ -1,0 +1,236 @@
+//! Plays the imports of a program: which file each module is, and which imports certainly fail.
+//!
+//! Source: CPython's `Lib/importlib/_bootstrap.py` (`_find_and_load`, `_handle_fromlist`) and `_bootstrap_external.py` (`PathFinder`,
+//! `FileFinder`). Only what is certainly executed counts: functions are not entered, and a condition that depends on more than the
+//! release and the platform skips its block. Where anything can happen, an import is unknown, which is never a failure.
+
+mod blocks;
+mod execute;
+mod failure;
+mod module;
+mod names;
+mod platform;
+mod search;
+
+use std::collections::BTreeSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::facts::ModuleFacts;
+pub use failure::{Failure, Missing, Place};
+pub use module::{Module, ModuleKind};
+use module::{State, Table};
+pub use platform::Platform;
+
+/// Imports inside one another that are followed; CPython's recursion limit allows about as many.
+const MOST_NESTED: usize = 400;
+
+/// The innermost imports that a failure names.
+const MOST_PLACES: usize = 12;
+
+/// The directories and modules of a file system.
+pub trait Files {
+    /// A file or directory. The same one is always equal.
+    type File: Copy + Eq + Hash;
+
+    /// What Python finds for a module in a directory: a package, else a file.
+    fn find(&self, directory: Self::File, name: &str) -> Option<Found<Self::File>>;
+
+    /// The facts of a source; `None` if it was not read.
+    fn facts(&self, file: Self::File) -> Option<Arc<ModuleFacts>>;
+}
+
+/// What a directory has for the name of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<F> {
+    /// A package: its directory and its `__init__`.
+    Package(F, Source<F>),
+    /// A module in one file.
+    Module(Source<F>),
+    /// A directory without `__init__`.
+    Directory(F),
+}
+
+/// The file of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source<F> {
+    /// A `.py` file.
+    Text(F),
+    /// An extension module, or one that is compiled.
+    Binary(F),
+}
+
+/// How an interpreter finds modules.
+#[derive(Debug, Clone)]
+pub struct Search<F> {
+    /// The directories of `sys.path` that exist.
+    pub path: Vec<F>,
+    /// Those of the standard library, whose modules are taken to be importable.
+    pub standard: Vec<F>,
+    /// Whether the search path is known completely.
+    pub is_known: bool,
+    /// Modules that the interpreter itself may contain.
+    pub builtin: BTreeSet<String>,
+    /// Modules that packages find by other means: top-level name of the package, and prefix of the modules.
+    pub finders: Vec<(String, String)>,
+    /// The interpreter.
+    pub platform: Platform,
+    /// Most directories in which modules are looked for. What is looked for after that is unknown.
+    pub most_lookups: u64,
+}
+
+/// What becomes of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that is known prevents it.
+    Imported,
+    /// It certainly raises.
+    Failed(Arc<Failure>),
+    /// It may succeed or not.
+    Unknown,
+}
+
+/// An interpreter that imports modules.
+pub struct Interpreter<'f, F: Files> {
+    files: &'f F,
+    search: &'f Search<F::File>,
+    modules: Table<F::File>,
+    /// Names that modules put into `sys.modules`.
+    provided: BTreeSet<String>,
+    /// Attributes that modules set on others.
+    patched: BTreeSet<String>,
+    /// Whether a module changes where modules are found.
+    is_search_changed: bool,
+    lookups: u64,
+    /// The imports that are being executed.
+    stack: Vec<Place>,
+}
+
+impl<'f, F: Files> Interpreter<'f, F> {
+    /// An interpreter that has imported nothing.
+    pub fn new(files: &'f F, search: &'f Search<F::File>) -> Self {
+        Interpreter {
+            files,
+            search,
+            modules: Table::default(),
+            provided: BTreeSet::new(),
+            patched: BTreeSet::new(),
+            is_search_changed: !search.is_known,
+            lookups: 0,
+            stack: Vec::new(),
+        }
+    }
+
+    /// `import NAME`, as `python -c` executes it.
+    pub fn import(&mut self, name: &str) -> Outcome {
+        self.within(Place::default(), |it| it.import_dotted(name))
+    }
+
+    /// Executes a source as `__main__`.
+    pub fn run(&mut self, facts: Arc<ModuleFacts>) -> Outcome {
+        const MAIN: &str = "__main__";
+        let module = Module::new(MAIN, ModuleKind::Source, None, Some(facts));
+        self.modules.insert(MAIN, module);
+        self.execute(MAIN)
+    }
+
+    /// The modules that were executed or found, in the order of their first import.
+    pub fn modules(&self) -> impl Iterator<Item = &Module<F::File>> {
+        self.modules.iter()
+    }
+
+    fn within<T>(&mut self, place: Place, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.stack.push(place);
+        let result = run(self);
+        self.stack.pop();
+        result
+    }
+
+    /// Imports a module and the packages that it is in.
+    fn import_dotted(&mut self, name: &str) -> Outcome {
+        let ends = name.match_indices('.').map(|(at, _)| at);
+        let mut outcome = Outcome::Imported;
+        for end in ends.chain([name.len()]) {
+            outcome = self.import_one(&name[..end]);
+            if outcome != Outcome::Imported {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Imports a module whose package is imported.
+    fn import_one(&mut self, name: &str) -> Outcome {
+        let changes = self.provided.len() + usize::from(self.is_search_changed);
+        match self.modules.get(name).map(|it| it.state.clone()) {
+            Some(State::Failed(_, before)) if before != changes => self.modules.remove(name),
+            Some(State::Failed(failure, _)) => return Outcome::Failed(failure),
+            Some(State::Unknown) => return Outcome::Unknown,
+            Some(State::Running | State::Done) => return Outcome::Imported,
+            None => {}
+        }
+        let module = match self.locate(name) {
+            search::Located::Module(module) => module,
+            search::Located::Unknown => return Outcome::Unknown,
+            search::Located::Absent => return Outcome::Failed(self.missing(name, None)),
+        };
+        let is_executed = module.kind == ModuleKind::Source;
+        self.modules.insert(name, module);
+        match is_executed {
+            true => self.execute(name),
+            false => Outcome::Imported,
+        }
+    }
+
+    /// Executes a module that is in the table.
+    fn execute(&mut self, name: &str) -> Outcome {
+        let facts = self.modules.get(name).and_then(|it| it.facts.clone());
+        let Some(facts) = facts.filter(|it| it.unread.is_none()) else {
+            // It may change anything.
+            self.is_search_changed = true;
+            self.modules.set(name, State::Done);
+            return Outcome::Imported;
+        };
+        if self.stack.len() > MOST_NESTED {
+            self.modules.set(name, State::Unknown);
+            return Outcome::Unknown;
+        }
+        self.take_effects(name, &facts);
+        match self.execute_steps(name, &facts) {
+            Ok(()) => {
+                self.modules.set(name, State::Done);
+                Outcome::Imported
+            }
+            Err(failure) => {
+                let changes = self.provided.len() + usize::from(self.is_search_changed);
+                let state = State::Failed(failure.clone(), changes);
+                self.modules.set(name, state);
+                Outcome::Failed(failure)
+            }
+        }
+    }
+
+    fn take_effects(&mut self, name: &str, facts: &ModuleFacts) {
+        let package = name.split('.').next().unwrap_or_default();
+        let mut finders = self.search.finders.iter();
+        let is_known = finders.any(|(of, _)| of == package);
+        self.is_search_changed |= facts.changes_search && !is_known;
+        self.provided.extend(facts.provided.iter().cloned());
+        self.patched.extend(facts.patched.iter().cloned());
+    }
+
+    fn missing(&self, module: &str, name: Option<&str>) -> Arc<Failure> {
+        let class = match name {
+            None => failure::NOT_FOUND,
+            Some(_) => failure::IMPORT_ERROR,
+        };
+        Arc::new(Failure {
+            class: class.to_owned(),
+            missing: Some(Arc::new(Missing {
+                module: module.to_owned(),
+                name: name.map(str::to_owned),
+                chain: self.stack[self.stack.len().saturating_sub(MOST_PLACES)..].to_vec(),
+            })),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! What is read from sources.
+
+use super::*;
+
+fn imports(source: &str) -> Vec<(u32, String)> {
+    let facts = ModuleFacts::of(source);
+    assert_eq!(facts.unread, None, "{source}");
+    facts
+        .imports()
+        .map(|it| (it.line, it.module.clone()))
+        .collect()
+}
+
+#[test]
+fn functions_are_not_entered_and_classes_are() {
+    let source = "import a, b.c as d\ndef f():\n    import e\nclass C:\n    from .g import h\n";
+    let found = imports(source);
+    let names = found.iter().map(|(line, name)| (*line, name.as_str()));
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, [(1, "a"), (1, "b.c"), (5, "g")]);
+    assert_eq!(ModuleFacts::of(source).names, ["C", "a", "d", "f"]);
+}
+
+#[test]
+fn blocks_keep_their_conditions() {
+    let source = "import sys\nif sys.version_info >= (3, 11):\n    import tomllib\nelse:\n    import tomli\n";
+    let steps = ModuleFacts::of(source).steps;
+    let condition = Condition {
+        all: true,
+        atoms: vec![Atom {
+            negated: false,
+            subject: Subject::Version(Comparison::GreaterOrEqual, vec![3, 11]),
+        }],
+    };
+    assert_eq!(steps[1], Step::If(condition));
+    assert!(matches!(&steps[2], Step::Import(it) if it.module == "tomllib"));
+    assert_eq!((&steps[3], &steps[5]), (&Step::Else, &Step::End));
+    let caught =
+        ModuleFacts::of("try:\n    import a\nexcept (ImportError, os.error):\n    a = 1\n");
+    let classes = ["ImportError", "error"].map(str::to_owned).to_vec();
+    assert_eq!(caught.steps[2], Step::Except(classes));
+    // A block without imports does not matter.
+    assert_eq!(
+        ModuleFacts::of("try:\n    a()\nexcept OSError:\n    raise\n").steps,
+        []
+    );
+}
+
+#[test]
+fn tricks_are_noticed() {
+    for source in [
+        "def __getattr__(name): pass",
+        "__getattr__, __all__ = lazy.attach()",
+        "globals()['x'] = 1",
+        "exec(text)",
+        "import sys\nsys.modules[__name__] = C()",
+    ] {
+        assert!(ModuleFacts::of(source).has_dynamic_names, "{source}");
+    }
+    for source in [
+        "import sys\nsys.path.insert(0, 'x')",
+        "import sys\nsys.path[0:0] = ['x']",
+        "import sys\nsys.path += ['x']",
+        "import sys\nsys.meta_path.append(F())",
+        "import sys\ndef f():\n    sys.path = []\nf()",
+        "import site\nsite.addsitedir('x')",
+        "from sys import path",
+    ] {
+        assert!(ModuleFacts::of(source).changes_search, "{source}");
+    }
+    for source in [
+        "import sys\nprint(sys.path)",
+        "import sys\ndef f():\n    sys.path.append('x')",
+        "import sys\nsys.modules.get('x')",
+    ] {
+        let facts = ModuleFacts::of(source);
+        assert!(
+            !facts.changes_search && !facts.has_dynamic_names,
+            "{source}"
+        );
+    }
+    let facts = ModuleFacts::of("import sys, np\nsys.modules['a.b'] = 1\nnp.int = int\nx.y = 1\n");
+    assert_eq!(
+        (&facts.provided[..], &facts.patched[..]),
+        (&["a.b".to_owned()][..], &["int".to_owned()][..])
+    );
+}
+
+#[test]
+fn hostile_sources_are_not_parsed() {
+    let unread = |source: &str| ModuleFacts::of(source).unread;
+    assert_eq!(unread("print 'x'"), Some(Unread::Syntax));
+    assert_eq!(unread(&"(".repeat(100_000)), Some(Unread::TooDeep));
+    assert_eq!(unread(&"#\n".repeat(2 << 20)), Some(Unread::TooLong));
+    let deep = format!("x = {}1{}\n", "(".repeat(600), ")".repeat(600));
+    assert_eq!(unread(&deep), Some(Unread::TooDeep));
+    let nested = format!("x = {}1{}\n", "(".repeat(150), ")".repeat(150));
+    assert_eq!(unread(&nested), None);
+    let chain = format!("x = {}1\n", "1 + ".repeat(900));
+    assert_eq!(unread(&chain), None);
+}
