@@ -15,6 +15,7 @@ use imgcheck_base::limits::Limits;
 use imgcheck_image::{RootFilesystem, configuration};
 use imgcheck_launch::{Launch, LaunchFacts, Overlay};
 use imgcheck_loader::Bounds;
+use imgcheck_model::imports::Pythons;
 use imgcheck_model::process::facts::CacheFacts;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
@@ -73,10 +74,23 @@ impl Model {
         loader.frameworks = programs.frameworks(&loader, &stack);
         loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
+        let pythons = Pythons {
+            root: &root,
+            user: &launch.user.credentials,
+            environments: &stack.environments,
+            distributions: &stack.distributions,
+            knowledge: &knowledge.modules,
+            packages: &knowledge.processes()?.modules(),
+            limits: &bounds.limits,
+        };
+        let imports = pythons.play(&|_| None);
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);
         let cache = launch.refreshes_cache.clone().filter(|_| is_changed);
+        let gpu = std::mem::take(&mut stack.gpu).into();
+        let mut stack = StackFacts::from(stack);
+        Arc::make_mut(&mut stack.python).import_failures = imports.failures;
         let model = Model {
             image,
             launch: launch.facts(),
@@ -87,8 +101,8 @@ impl Model {
                 cache.into_iter().collect(),
             ]
             .concat(),
-            gpu: std::mem::take(&mut stack.gpu).into(),
-            stack: stack.into(),
+            gpu,
+            stack,
             driver,
             loader: loader.into(),
             tree: tree.into(),

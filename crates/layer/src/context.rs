@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use super::cache::FactsCache;
+use super::modules::Modules;
 use super::patterns::{Capture, FilePatterns};
 use super::workers::{RequestWorkers, Workers};
 use imgcheck_base::cancellation::Cancellation;
@@ -104,6 +105,8 @@ pub struct ReadLayer {
     pub facts: Arc<LayerFacts>,
     /// How they were obtained.
     pub method: ReadMethod,
+    /// Its Python sources.
+    pub(crate) modules: Modules,
 }
 
 /// How the facts of a layer were obtained.

@@ -1,6 +1,6 @@
 //! Compares the model with CPython: generated modules are imported by both.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

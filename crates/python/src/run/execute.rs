@@ -33,7 +33,7 @@ impl<F: Files> Interpreter<'_, F> {
     ) -> Result<(), Arc<Failure>> {
         let frame = Frame {
             module,
-            is_main: module == "__main__",
+            is_main: module == self.main,
         };
         let Some(blocks) = blocks::of(&facts.steps) else {
             self.is_search_changed = true;

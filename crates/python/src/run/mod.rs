@@ -25,6 +25,9 @@ pub use platform::Platform;
 /// Imports inside one another that are followed; CPython's recursion limit allows about as many.
 const MOST_NESTED: usize = 400;
 
+/// The name of the module that is executed as a program.
+const MAIN: &str = "__main__";
+
 /// The innermost imports that a failure names.
 const MOST_PLACES: usize = 12;
 
@@ -104,6 +107,8 @@ pub struct Interpreter<'f, F: Files> {
     lookups: u64,
     /// The imports that are being executed.
     stack: Vec<Place>,
+    /// The module that is executed as a program; empty if there is none.
+    main: String,
 }
 
 impl<'f, F: Files> Interpreter<'f, F> {
@@ -118,6 +123,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             is_search_changed: !search.is_known,
             lookups: 0,
             stack: Vec::new(),
+            main: String::new(),
         }
     }
 
@@ -128,10 +134,38 @@ impl<'f, F: Files> Interpreter<'f, F> {
 
     /// Executes a source as `__main__`.
     pub fn run(&mut self, facts: Arc<ModuleFacts>) -> Outcome {
-        const MAIN: &str = "__main__";
+        self.main = MAIN.to_owned();
         let module = Module::new(MAIN, ModuleKind::Source, None, Some(facts));
         self.modules.insert(MAIN, module);
         self.execute(MAIN)
+    }
+
+    /// `python -m NAME`.
+    pub fn run_module(&mut self, name: &str) -> Outcome {
+        self.within(Place::default(), |it| {
+            if let Some((package, _)) = name.rsplit_once('.') {
+                let outcome = it.import_dotted(package);
+                if outcome != Outcome::Imported {
+                    return outcome;
+                }
+            }
+            match it.locate(name) {
+                search::Located::Module(module) if module.path.is_some() => {
+                    it.import_dotted(name);
+                    it.main = format!("{name}.{MAIN}");
+                }
+                _ => it.main = name.to_owned(),
+            }
+            let main = it.main.clone();
+            it.import_dotted(&main)
+        })
+    }
+
+    /// Whether the search path has a top-level package or module, and not just a directory.
+    pub fn is_there(&mut self, name: &str) -> bool {
+        let top = name.split('.').next().unwrap_or_default();
+        let located = self.locate(top);
+        matches!(located, search::Located::Module(it) if it.file.is_some())
     }
 
     /// The modules that were executed or found, in the order of their first import.
@@ -175,7 +209,8 @@ impl<'f, F: Files> Interpreter<'f, F> {
             search::Located::Absent => return Outcome::Failed(self.missing(name, None)),
         };
         let is_executed = module.kind == ModuleKind::Source;
-        self.modules.insert(name, module);
+        let imported_by = self.stack.last().cloned().unwrap_or_default();
+        self.modules.insert(name, Module { imported_by, ..module });
         match is_executed {
             true => self.execute(name),
             false => Outcome::Imported,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::failure::Failure;
+use super::failure::{Failure, Place};
 use crate::facts::ModuleFacts;
 
 /// A module of an interpreter.
@@ -19,6 +19,8 @@ pub struct Module<F> {
     pub facts: Option<Arc<ModuleFacts>>,
     /// The directories of its submodules; `None` if it is no package.
     pub path: Option<Vec<F>>,
+    /// The first import of it.
+    pub imported_by: Place,
     /// How far its import is.
     pub(super) state: State,
 }
@@ -63,8 +65,15 @@ impl<F> Module<F> {
             file,
             facts,
             path: None,
+            imported_by: Place::default(),
             state,
         }
+    }
+
+    /// Whether it has a source that should be executed and was not examined.
+    pub fn is_unread(&self) -> bool {
+        let is_read = |it: &Arc<ModuleFacts>| it.unread.is_none();
+        self.kind == ModuleKind::Source && !self.facts.as_ref().is_some_and(is_read)
     }
 
     /// Why its import certainly fails.

@@ -23,6 +23,7 @@ use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::claims::unpublished::Unpublished;
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::imports::ImportFailure;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
     ImportableDistributions, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,
@@ -110,6 +111,8 @@ pub struct PythonFacts {
     pub shadowed_packages: Vec<ShadowedPackage>,
     /// Options and variables with which an interpreter refuses to start.
     pub start_refusals: Vec<StartRefusal>,
+    /// Imports that certainly fail, of the program that the image starts and of the installed packages that imgcheck models as processes.
+    pub import_failures: Vec<ImportFailure>,
 }
 
 /// What the files of an image say of its stack.
@@ -135,6 +138,7 @@ impl From<Stack> for StackFacts {
             broken_environments: stack.broken_environments,
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
+            import_failures: Vec::new(),
         };
         StackFacts {
             components: stack.components.into(),
@@ -155,6 +159,7 @@ impl PythonFacts {
         let mut overwritten = self.overwritten_files.iter();
         let mut broken = self.broken_environments.iter();
         let mut shadowed = self.shadowed_packages.iter();
+        let mut failures = self.import_failures.iter();
         let mut refusals = self.start_refusals.iter();
         unmet
             .or_else(|| {
@@ -164,6 +169,7 @@ impl PythonFacts {
             })
             .or_else(|| broken.find(|it| it.interpreter == path)?.layer)
             .or_else(|| shadowed.find(|it| it.executed == path)?.layer)
+            .or_else(|| failures.find(|it| it.importer == path)?.layer)
             .or_else(|| refusals.find(|it| it.interpreter == path)?.layer)
     }
 }

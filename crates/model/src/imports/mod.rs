@@ -1,0 +1,214 @@
+//! What the Pythons of an image import, and which imports certainly fail: the program that the image starts, and each package of the tables
+//! of processes.
+//!
+//! The rules of Python are in [`imgcheck_python::run`]; here are the files, the search path and what is said of a failure.
+
+mod explain;
+mod facts;
+mod files;
+mod knowledge;
+mod listing;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+
+use imgcheck_base::limits::{Limit, Limits};
+use imgcheck_image::{Credentials, Node, RootFilesystem};
+use imgcheck_python::ModuleFacts;
+use imgcheck_python::run::{Failure, Interpreter, Outcome, Platform, Search};
+
+use crate::stack::{Distribution, Environment, Labels, PythonProgram};
+use explain::Explainer;
+pub use facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
+use files::ImageFiles;
+pub use knowledge::Knowledge;
+
+/// The stack of the thread that plays imports: a chain of imports is a chain of calls.
+const STACK: usize = 512 << 20;
+
+/// The Pythons of one image.
+#[derive(Debug, Clone, Copy)]
+pub struct Pythons<'i, 'r> {
+    /// The root filesystem.
+    pub root: &'r RootFilesystem<'r>,
+    /// Who runs them.
+    pub user: &'i Credentials,
+    /// The environments.
+    pub environments: &'i [Environment],
+    /// What is installed.
+    pub distributions: &'i [Distribution],
+    /// What imports rest on.
+    pub knowledge: &'i Knowledge,
+    /// The packages that are imported where they are installed: modules.
+    pub packages: &'i [String],
+    /// Bounds.
+    pub limits: &'i Limits,
+}
+
+/// Reads the source of a module that is unread so far; `None` if that cannot be read.
+pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Option<ModuleFacts> + Sync);
+
+/// What was imported.
+#[derive(Debug, Clone, Default)]
+pub struct Imports<'r> {
+    /// The imports that certainly fail, the first of each program.
+    pub failures: Vec<ImportFailure>,
+    /// What each program imports.
+    pub trees: Vec<ImportTree>,
+    /// The sources that were read.
+    pub read: Vec<(Node<'r>, Arc<ModuleFacts>)>,
+    /// Modules whose sources matter and could not be read, with the program that imports them.
+    pub unread: BTreeMap<String, String>,
+}
+
+impl<'r> Pythons<'_, 'r> {
+    /// Plays the imports of all environments.
+    pub fn play(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
+        if self.environments.is_empty() {
+            return Imports::default();
+        }
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().stack_size(STACK);
+            let played = thread.spawn_scoped(scope, || self.play_here(reader));
+            let played = played.ok().and_then(|thread| thread.join().ok());
+            played.unwrap_or_default()
+        })
+    }
+
+    fn play_here(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
+        let mut imports = Imports::default();
+        let labels = Labels::of(self.environments);
+        let files = ImageFiles::new(self.root, self.user, reader);
+        for environment in self.environments {
+            let files = files.for_release(&environment.release);
+            let Some(search) = self.search(environment) else {
+                continue;
+            };
+            let label = labels.label(environment);
+            let run = Run {
+                pythons: self,
+                environment,
+                label: &label,
+                files: &files,
+                search: &search,
+            };
+            run.program(&mut imports);
+            for package in self.packages {
+                run.package(package, &mut imports);
+            }
+        }
+        imports.read = files.into_read();
+        imports
+    }
+
+    /// How an environment finds modules.
+    fn search(&self, environment: &Environment) -> Option<Search<Node<'r>>> {
+        let (major, minor) = environment.release.split_once('.')?;
+        let release = (major.parse().ok()?, minor.parse().ok()?);
+        let nodes = |paths: &[String]| -> Vec<Node<'r>> {
+            let found = paths.iter();
+            let found = found.filter_map(|it| self.root.resolve_as(it, self.user).ok());
+            found.collect()
+        };
+        let (before, after) = environment.sites.split_at(environment.before_standard);
+        let standard = nodes(&environment.standard_library);
+        // Without its library, no Python starts, and another rule says so.
+        if standard.is_empty() {
+            return None;
+        }
+        let path = [nodes(before), standard.clone(), nodes(after)].concat();
+        Some(Search {
+            path,
+            standard,
+            is_known: environment.gaps.is_empty(),
+            builtin: self.knowledge.builtin.clone(),
+            finders: self.knowledge.finders(),
+            platform: Platform { release },
+            most_lookups: self.limits.of(Limit::PythonLookups),
+        })
+    }
+}
+
+/// One environment whose imports are played.
+struct Run<'p, 'i, 'r> {
+    pythons: &'p Pythons<'i, 'r>,
+    environment: &'p Environment,
+    label: &'p str,
+    files: &'p ImageFiles<'p, 'r>,
+    search: &'p Search<Node<'r>>,
+}
+
+impl<'r> Run<'_, '_, 'r> {
+    /// What the image starts.
+    fn program(&self, imports: &mut Imports<'r>) {
+        let Some(program) = &self.environment.program else {
+            return;
+        };
+        let mut interpreter = Interpreter::new(self.files, self.search);
+        let (name, outcome) = match program {
+            PythonProgram::Script(path) => {
+                let node = self.pythons.root.resolve_as(path, self.pythons.user);
+                let facts = node.ok().and_then(|it| self.files.script(it));
+                let Some(facts) = facts else {
+                    return;
+                };
+                (path.as_str(), interpreter.run(facts))
+            }
+            PythonProgram::Code(code) => {
+                ("-c", interpreter.run(Arc::new(ModuleFacts::of(code))))
+            }
+            PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
+        };
+        self.note(name, true, &interpreter, &outcome, imports);
+    }
+
+    /// A package of the tables, if it is there.
+    fn package(&self, package: &str, imports: &mut Imports<'r>) {
+        let mut interpreter = Interpreter::new(self.files, self.search);
+        if interpreter.is_there(package) {
+            let outcome = interpreter.import(package);
+            self.note(package, false, &interpreter, &outcome, imports);
+        }
+    }
+
+    fn note(
+        &self,
+        program: &str,
+        is_command: bool,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        outcome: &Outcome,
+        imports: &mut Imports<'r>,
+    ) {
+        let explainer = Explainer {
+            pythons: self.pythons,
+            environment: self.environment,
+            label: self.label,
+            program,
+            is_command,
+        };
+        let missing = match outcome {
+            Outcome::Failed(failure) => failure.missing.as_deref(),
+            _ => None,
+        };
+        if let Some((missing, failure)) = missing.zip(failure_of(outcome)) {
+            let failure = explainer.failure(interpreter, missing, &failure.class);
+            if !imports.failures.contains(&failure) {
+                imports.failures.push(failure);
+            }
+        }
+        let unread = interpreter.modules().filter(|it| it.is_unread());
+        let unread = unread.filter_map(|it| Some(it.file?.path()));
+        imports
+            .unread
+            .extend(unread.map(|path| (path, program.to_owned())));
+        imports.trees.push(explainer.tree(interpreter));
+    }
+}
+
+fn failure_of(outcome: &Outcome) -> Option<&Failure> {
+    match outcome {
+        Outcome::Failed(failure) => Some(failure),
+        _ => None,
+    }
+}
