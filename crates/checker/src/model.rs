@@ -15,7 +15,7 @@ use imgcheck_base::limits::Limits;
 use imgcheck_image::{RootFilesystem, configuration};
 use imgcheck_launch::{Launch, LaunchFacts, Overlay};
 use imgcheck_loader::Bounds;
-use imgcheck_model::imports::Pythons;
+use imgcheck_model::imports::{ImportTree, Pythons};
 use imgcheck_model::process::facts::CacheFacts;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
@@ -39,6 +39,9 @@ pub(crate) struct Model {
     /// The loader model as a tree; empty unless the checker makes trees.
     #[serde(skip)]
     pub tree: Arc<Tree>,
+    /// What the Python programs import; empty unless the checker makes trees.
+    #[serde(skip)]
+    pub imports: Arc<Vec<ImportTree>>,
     /// All of it as rules see it, without claims.
     #[serde(skip)]
     pub facts: Facts,
@@ -80,7 +83,7 @@ impl Model {
             environments: &stack.environments,
             distributions: &stack.distributions,
             knowledge: &knowledge.modules,
-            packages: &knowledge.processes()?.modules(),
+            packages: &checker.imported_modules()?,
             limits: &bounds.limits,
         };
         let imports = pythons.play(&|_| None);
@@ -106,6 +109,10 @@ impl Model {
             driver,
             loader: loader.into(),
             tree: tree.into(),
+            imports: match checker.loader_trees {
+                true => imports.trees.into(),
+                false => Arc::default(),
+            },
             files: root.files().count(),
             facts: Facts::default(),
         };

@@ -61,6 +61,16 @@ pub(crate) fn read_modules(
     Ok(())
 }
 
+impl Checker {
+    /// The modules that are imported where they are installed.
+    pub(crate) fn imported_modules(&self) -> Result<Vec<String>> {
+        match &self.python_module {
+            Some(module) => Ok(vec![module.clone()]),
+            None => Ok(self.knowledge.processes()?.modules()),
+        }
+    }
+}
+
 /// What the programs of an image import, as its own configuration starts them.
 fn imported<'r>(
     checker: &Checker,
@@ -82,7 +92,7 @@ fn imported<'r>(
         environments: &environments,
         distributions: &[],
         knowledge: &knowledge.modules,
-        packages: &knowledge.processes()?.modules(),
+        packages: &checker.imported_modules()?,
         limits: &context.limits,
     };
     Ok(pythons.play(&reader))

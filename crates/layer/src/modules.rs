@@ -140,7 +140,8 @@ impl Parser {
 
     /// The facts of a source, unless there is no memory for them.
     pub fn parse(&self, source: &[u8]) -> Option<ModuleFacts> {
-        self.waiting.fetch_sub(source.len() as u64, Ordering::Relaxed);
+        self.waiting
+            .fetch_sub(source.len() as u64, Ordering::Relaxed);
         if self.memory.load(Ordering::Relaxed) > MOST_MEMORY {
             return None;
         }

@@ -157,9 +157,7 @@ impl ReadContext<'_> {
             layer(ReadMethod::Directory, modules)
         };
         match &blob.data {
-            LayerData::Directory(path) => {
-                directory::scan(self, path).map(directory_layer(path))
-            }
+            LayerData::Directory(path) => directory::scan(self, path).map(directory_layer(path)),
             LayerData::Overlay(overlay) => {
                 let path = overlay.path();
                 directory::scan_overlay(self, overlay).map(directory_layer(&path))

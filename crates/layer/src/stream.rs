@@ -95,7 +95,14 @@ impl Stream<'_> {
                             }
                             None => {
                                 let ranges = Vec::new();
-                                return self.sniff(walk, &member, entry, ranges, budget, &mut misses);
+                                return self.sniff(
+                                    walk,
+                                    &member,
+                                    entry,
+                                    ranges,
+                                    budget,
+                                    &mut misses,
+                                );
                             }
                         }
                         Ok(Content::Unread)

@@ -6,8 +6,8 @@ use ruff_python_parser::{Mode, lexer};
 /// Blocks inside one another. CPython allows 100 (`MAXINDENT` in `Parser/lexer/state.h`).
 const MOST_INDENTS: usize = 100;
 
-/// Tokens of one expression that can each be a level of its tree. Published modules have up to about 500.
-const MOST_OPERATORS: usize = 1_000;
+/// Tokens of one expression that can each be a level of its tree. The longest sum of SymPy has 2,500.
+const MOST_OPERATORS: usize = 10_000;
 
 /// The most levels of a tree that fit on the stack of any thread.
 const FEW_OPERATORS: usize = 60;
@@ -135,12 +135,12 @@ mod tests {
             ("[0 for x in ", "y"),
             ("await ", "x"),
         ] {
-            let source = format!("{}{end}\n", unit.repeat(2_000));
+            let source = format!("{}{end}\n", unit.repeat(20_000));
             assert_eq!(of(&source), Depth::TooDeep, "{unit}");
         }
-        let calls = format!("f{}\n", "(x)".repeat(2_000));
+        let calls = format!("f{}\n", "(x)".repeat(20_000));
         assert_eq!(of(&calls), Depth::TooDeep);
-        let strings = format!("{}{}\n", "f'{".repeat(1_500), "}'".repeat(1_500));
+        let strings = format!("{}{}\n", "f'{".repeat(15_000), "}'".repeat(15_000));
         assert_eq!(of(&strings), Depth::TooDeep);
         let blocks = (0..200).map(|level| format!("{}if x:\n", " ".repeat(level)));
         assert_eq!(of(&blocks.collect::<String>()), Depth::TooDeep);
@@ -150,8 +150,8 @@ mod tests {
     fn what_is_in_brackets_counts_after_them() {
         let source = format!(
             "{}x{}\n",
-            "(".repeat(90),
-            format!("{})", ".y".repeat(90)).repeat(90)
+            "(".repeat(200),
+            format!("{})", ".y".repeat(200)).repeat(200)
         );
         assert_eq!(of(&source), Depth::TooDeep);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use memchr::memmem;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Pattern, Stmt};
 
@@ -13,10 +14,29 @@ const CHANGES: [&str; 8] = [
     "append", "insert", "extend", "remove", "pop", "clear", "reverse", "sort",
 ];
 
+/// What the text of a module has if more than its statements and the targets of its assignments matter.
+const TRICKS: [&str; 13] = [
+    ":=",
+    "sys.path",
+    "sys.modules",
+    "meta_path",
+    "path_hooks",
+    "globals",
+    "locals",
+    "vars",
+    "exec",
+    "addsitedir",
+    "__path__",
+    "declare_namespace",
+    "setattr",
+];
+
 /// Visits all statements and expressions of a module.
 #[derive(Default)]
 pub(crate) struct Effects<'a> {
     facts: ModuleFacts,
+    /// Whether expressions are visited.
+    has_tricks: bool,
     names: BTreeSet<&'a str>,
     /// Names of imported modules and objects, in any scope.
     imported: BTreeSet<&'a str>,
@@ -33,8 +53,12 @@ pub(crate) struct Effects<'a> {
 }
 
 impl<'a> Effects<'a> {
-    pub fn of(body: &'a [Stmt]) -> Self {
-        let mut effects = Effects::default();
+    pub fn of(source: &str, body: &'a [Stmt]) -> Self {
+        let is_in = |trick: &&str| memmem::find(source.as_bytes(), trick.as_bytes()).is_some();
+        let mut effects = Effects {
+            has_tricks: TRICKS.iter().any(is_in),
+            ..Effects::default()
+        };
         effects.visit_body(body);
         effects
     }
@@ -94,7 +118,7 @@ impl<'a> Effects<'a> {
                     // What becomes of them under another name is not followed.
                     let system = ["path", "meta_path", "path_hooks", "modules"];
                     if is_sys && system.contains(&alias.name.as_str()) {
-                        self.facts.changes_search = true;
+                        self.change_search();
                         self.facts.has_dynamic_names = true;
                     }
                 }
@@ -243,6 +267,17 @@ impl<'a> Visitor<'a> for Effects<'a> {
     }
 
     fn visit_expr(&mut self, expression: &'a Expr) {
+        let is_target = match expression {
+            Expr::Name(_) => true,
+            Expr::Attribute(it) => it.ctx == ExprContext::Store,
+            Expr::Tuple(it) => it.ctx == ExprContext::Store,
+            Expr::List(it) => it.ctx == ExprContext::Store,
+            Expr::Starred(it) => it.ctx == ExprContext::Store,
+            _ => false,
+        };
+        if !self.has_tricks && !is_target {
+            return;
+        }
         match expression {
             Expr::Name(name) => self.name(&name.id, name.ctx),
             Expr::Attribute(it) => self.attribute(expression, &it.attr, it.ctx),

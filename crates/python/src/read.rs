@@ -39,5 +39,5 @@ fn examine(source: &str) -> ModuleFacts {
     }
     let body = parsed.suite();
     let steps = Statements::of(source, body);
-    Effects::of(body).into_facts(steps)
+    Effects::of(source, body).into_facts(steps)
 }

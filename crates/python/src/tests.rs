@@ -92,10 +92,10 @@ fn hostile_sources_are_not_parsed() {
     assert_eq!(unread("print 'x'"), Some(Unread::Syntax));
     assert_eq!(unread(&"(".repeat(100_000)), Some(Unread::TooDeep));
     assert_eq!(unread(&"#\n".repeat(2 << 20)), Some(Unread::TooLong));
-    let deep = format!("x = {}1{}\n", "(".repeat(600), ")".repeat(600));
+    let deep = format!("x = {}1{}\n", "(".repeat(6_000), ")".repeat(6_000));
     assert_eq!(unread(&deep), Some(Unread::TooDeep));
     let nested = format!("x = {}1{}\n", "(".repeat(150), ")".repeat(150));
     assert_eq!(unread(&nested), None);
-    let chain = format!("x = {}1\n", "1 + ".repeat(900));
+    let chain = format!("x = {}1\n", "1 + ".repeat(9_000));
     assert_eq!(unread(&chain), None);
 }

@@ -61,12 +61,18 @@ impl<'r> Explainer<'_, '_, 'r> {
             file: module.file.map(Node::path).unwrap_or_default(),
             importer: module.imported_by.module.clone(),
             line: module.imported_by.line,
-            raises: module.failure().map(|it| it.class.clone()).unwrap_or_default(),
+            is_unread: module.is_unread(),
+            changes_search: module.changes_search(),
+            raises: module
+                .failure()
+                .map(|it| it.class.clone())
+                .unwrap_or_default(),
         });
         ImportTree {
             environment: self.label.to_owned(),
             program: self.program.to_owned(),
             modules: modules.collect(),
+            failures: Vec::new(),
         }
     }
 
@@ -110,7 +116,10 @@ impl<'r> Explainer<'_, '_, 'r> {
             return (AbsenceReason::OtherVersion, String::new());
         }
         if let Some(distribution) = installed {
-            return (AbsenceReason::MetadataOnly, directory_of(&distribution.path).to_owned());
+            return (
+                AbsenceReason::MetadataOnly,
+                directory_of(&distribution.path).to_owned(),
+            );
         }
         let mut all = self.pythons.distributions.iter();
         match all.find(|it| it.name == name) {

@@ -42,6 +42,21 @@ pub struct ImportFailure {
     pub certain: bool,
 }
 
+impl ImportFailure {
+    /// What Python prints, and where.
+    pub(super) fn shown(&self) -> String {
+        let problem = match self.name.as_str() {
+            "" => format!("No module named '{}'", self.module),
+            name => format!("cannot import name '{name}' from '{}'", self.module),
+        };
+        let place = match self.importer.as_str() {
+            "" => String::new(),
+            importer => format!(" ({importer}, line {})", self.line),
+        };
+        format!("{}: {problem}{place}", self.raises)
+    }
+}
+
 /// Why a module, or a name of one, is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -58,7 +73,7 @@ pub enum AbsenceReason {
 }
 
 /// What a program imports, in the order of execution.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportTree {
     /// The environment, by its prefix.
     pub environment: String,
@@ -66,10 +81,12 @@ pub struct ImportTree {
     pub program: String,
     /// The modules.
     pub modules: Vec<ImportedModule>,
+    /// What certainly ends it, as Python prints it.
+    pub failures: Vec<String>,
 }
 
 /// A module that is imported.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportedModule {
     /// Its name.
     pub name: String,
@@ -81,4 +98,8 @@ pub struct ImportedModule {
     pub line: u32,
     /// What the import raises; empty if nothing is known to.
     pub raises: String,
+    /// Its source was not read, or is not understood: after it, a module that is not found is no failure.
+    pub is_unread: bool,
+    /// It changes where modules are found: after it, a module that is not found is no failure.
+    pub changes_search: bool,
 }

@@ -52,7 +52,10 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
     /// The facts of a script, or of the `__main__` of a directory.
     pub fn script(&self, node: Node<'r>) -> Option<Arc<ModuleFacts>> {
         let node = match node.is_directory() {
-            true => self.root.resolve_as(&format!("{}/__main__.py", node.path()), self.user).ok()?,
+            true => self
+                .root
+                .resolve_as(&format!("{}/__main__.py", node.path()), self.user)
+                .ok()?,
             false => node,
         };
         self.facts(node)
@@ -63,7 +66,8 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
         let sources = self.sources.borrow();
         let read = sources.iter();
         let read = read.filter(|(node, _)| matches!(node.content(), Some(Content::Unread)));
-        read.filter_map(|(node, facts)| Some((*node, facts.clone()?))).collect()
+        read.filter_map(|(node, facts)| Some((*node, facts.clone()?)))
+            .collect()
     }
 
     fn listing(&self, directory: Node<'r>) -> Rc<Listing<'r>> {

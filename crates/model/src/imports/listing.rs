@@ -39,7 +39,8 @@ impl<'r> Listing<'r> {
                 continue;
             }
             let mut ranked = endings.iter().enumerate();
-            let ending = ranked.find_map(|(rank, it)| Some((rank, name.strip_suffix(it.as_str())?)));
+            let ending =
+                ranked.find_map(|(rank, it)| Some((rank, name.strip_suffix(it.as_str())?)));
             let Some((rank, stem)) = ending.filter(|_| target.content().is_some()) else {
                 continue;
             };

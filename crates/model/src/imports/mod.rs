@@ -27,6 +27,9 @@ pub use knowledge::Knowledge;
 /// The stack of the thread that plays imports: a chain of imports is a chain of calls.
 const STACK: usize = 512 << 20;
 
+/// The file by which Python knows its library.
+const LANDMARK: &str = "os.py";
+
 /// The Pythons of one image.
 #[derive(Debug, Clone, Copy)]
 pub struct Pythons<'i, 'r> {
@@ -113,10 +116,8 @@ impl<'r> Pythons<'_, 'r> {
         };
         let (before, after) = environment.sites.split_at(environment.before_standard);
         let standard = nodes(&environment.standard_library);
-        // Without its library, no Python starts, and another rule says so.
-        if standard.is_empty() {
-            return None;
-        }
+        // The landmark of `getpath.py`. An archive with the library is not read.
+        standard.iter().find(|it| it.lookup(LANDMARK).is_some())?;
         let path = [nodes(before), standard.clone(), nodes(after)].concat();
         Some(Search {
             path,
@@ -155,9 +156,7 @@ impl<'r> Run<'_, '_, 'r> {
                 };
                 (path.as_str(), interpreter.run(facts))
             }
-            PythonProgram::Code(code) => {
-                ("-c", interpreter.run(Arc::new(ModuleFacts::of(code))))
-            }
+            PythonProgram::Code(code) => ("-c", interpreter.run(Arc::new(ModuleFacts::of(code)))),
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
         };
         self.note(name, true, &interpreter, &outcome, imports);
@@ -187,12 +186,14 @@ impl<'r> Run<'_, '_, 'r> {
             program,
             is_command,
         };
+        let mut failures = Vec::new();
         let missing = match outcome {
             Outcome::Failed(failure) => failure.missing.as_deref(),
             _ => None,
         };
         if let Some((missing, failure)) = missing.zip(failure_of(outcome)) {
             let failure = explainer.failure(interpreter, missing, &failure.class);
+            failures.push(failure.shown());
             if !imports.failures.contains(&failure) {
                 imports.failures.push(failure);
             }
@@ -202,7 +203,10 @@ impl<'r> Run<'_, '_, 'r> {
         imports
             .unread
             .extend(unread.map(|path| (path, program.to_owned())));
-        imports.trees.push(explainer.tree(interpreter));
+        imports.trees.push(ImportTree {
+            failures,
+            ..explainer.tree(interpreter)
+        });
     }
 }
 

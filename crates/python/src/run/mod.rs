@@ -161,11 +161,20 @@ impl<'f, F: Files> Interpreter<'f, F> {
         })
     }
 
-    /// Whether the search path has a top-level package or module, and not just a directory.
-    pub fn is_there(&mut self, name: &str) -> bool {
-        let top = name.split('.').next().unwrap_or_default();
-        let located = self.locate(top);
-        matches!(located, search::Located::Module(it) if it.file.is_some())
+    /// Whether the search path has a package or module, and not just a directory.
+    pub fn is_there(&self, name: &str) -> bool {
+        let mut path = self.search.path.clone();
+        let mut is_file = false;
+        for part in name.split('.') {
+            let found = path.iter().find_map(|it| self.files.find(*it, part));
+            (path, is_file) = match found {
+                Some(Found::Package(directory, _)) => (vec![directory], true),
+                Some(Found::Directory(directory)) => (vec![directory], false),
+                Some(Found::Module(_)) => (Vec::new(), true),
+                None => return false,
+            };
+        }
+        is_file
     }
 
     /// The modules that were executed or found, in the order of their first import.
@@ -210,7 +219,13 @@ impl<'f, F: Files> Interpreter<'f, F> {
         };
         let is_executed = module.kind == ModuleKind::Source;
         let imported_by = self.stack.last().cloned().unwrap_or_default();
-        self.modules.insert(name, Module { imported_by, ..module });
+        self.modules.insert(
+            name,
+            Module {
+                imported_by,
+                ..module
+            },
+        );
         match is_executed {
             true => self.execute(name),
             false => Outcome::Imported,

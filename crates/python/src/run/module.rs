@@ -76,6 +76,11 @@ impl<F> Module<F> {
         self.kind == ModuleKind::Source && !self.facts.as_ref().is_some_and(is_read)
     }
 
+    /// Whether it changes where modules are found.
+    pub fn changes_search(&self) -> bool {
+        self.facts.as_ref().is_some_and(|it| it.changes_search)
+    }
+
     /// Why its import certainly fails.
     pub fn failure(&self) -> Option<&Arc<Failure>> {
         match &self.state {

@@ -22,8 +22,8 @@ use imgcheck_lint::lint::Sources;
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::claims::unpublished::Unpublished;
-use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::imports::ImportFailure;
+use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
     ImportableDistributions, OverwrittenFiles, ShadowedPackage, Stack, StartRefusal,

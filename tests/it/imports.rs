@@ -1,0 +1,182 @@
+//! Imports that certainly fail, with what should bring them.
+
+use imgcheck_base::limits::Limits;
+use imgcheck_image::RootFilesystem;
+use imgcheck_launch::Overlay;
+use imgcheck_model::imports::{AbsenceReason, ImportFailure, Pythons};
+use imgcheck_model::knowledge::{self, Knowledge};
+
+use crate::sample::{Image, SITE};
+
+const LIBRARY: &str = "usr/local/lib/python3.11";
+const INIT: &str = "usr/local/lib/python3.11/site-packages/torch/__init__.py";
+
+/// The failures of an image's command and packages.
+fn failures(image: &Image) -> Vec<ImportFailure> {
+    let root = RootFilesystem::merge(&image.layers);
+    let launch = image.launch(&Overlay::default());
+    let stack = image.stack();
+    let pythons = Pythons {
+        root: &root,
+        user: &launch.user.credentials,
+        environments: &stack.environments,
+        distributions: &stack.distributions,
+        knowledge: &Knowledge::read().unwrap().modules,
+        packages: &knowledge::processes().unwrap().modules(),
+        limits: &Limits::default(),
+    };
+    pythons.play(&|_| None).failures
+}
+
+/// A Python whose library has a module, and PyTorch with this source.
+fn torch(source: &str) -> Image {
+    Image::python()
+        .text(&format!("{LIBRARY}/os.py"), "name = 'posix'\n")
+        .text(
+            &format!("{LIBRARY}/typing.py"),
+            "Self = 1\nTYPE_CHECKING = False\n",
+        )
+        .text(INIT, source)
+        .distribution_with(
+            SITE,
+            "torch",
+            "2.8.0",
+            "Requires-Dist: typing-extensions>=4.10.0\nRequires-Dist: PyYAML\n",
+        )
+}
+
+#[test]
+fn a_dependency_that_is_not_installed() {
+    let image = torch("import os\n\nimport typing_extensions\n");
+    assert_eq!(
+        failures(&image),
+        [ImportFailure {
+            program: "torch".to_owned(),
+            module: "typing_extensions".to_owned(),
+            raises: "ModuleNotFoundError".to_owned(),
+            importer: format!("/{INIT}"),
+            line: 3,
+            layer: Some(0),
+            distribution: "torch".to_owned(),
+            missing: "typing-extensions".to_owned(),
+            requirement: "typing-extensions>=4.10.0".to_owned(),
+            environment: "/usr/local".to_owned(),
+            certain: true,
+            ..ImportFailure::default()
+        }]
+    );
+    let there = image.text(&format!("{SITE}/typing_extensions.py"), "");
+    assert_eq!(failures(&there), []);
+}
+
+#[test]
+fn why_a_dependency_is_absent() {
+    let image = torch("import yaml\n");
+    let reason = |image: Image| {
+        let [failure] = failures(&image).try_into().unwrap();
+        assert_eq!(
+            (failure.missing.as_str(), failure.requirement.as_str()),
+            ("pyyaml", "PyYAML")
+        );
+        (failure.reason, failure.elsewhere)
+    };
+    let absent = (AbsenceReason::NotInstalled, String::new());
+    assert_eq!(reason(image.clone()), absent);
+    let metadata = image.clone().package("PyYAML", "6.0.2");
+    let left = (
+        AbsenceReason::MetadataOnly,
+        format!("/{SITE}/PyYAML-6.0.2.dist-info"),
+    );
+    assert_eq!(reason(metadata), left);
+    let site = "opt/other/lib/python3.9/site-packages";
+    let other = image.distribution(site, "PyYAML", "6.0.2");
+    assert_eq!(
+        reason(other),
+        (AbsenceReason::OtherPython, format!("/{site}"))
+    );
+}
+
+#[test]
+fn a_name_that_the_module_lacks() {
+    let image = torch("from os import name, path\n");
+    let [failure] = failures(&image).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.name.as_str()),
+        ("os", "path")
+    );
+    assert_eq!(
+        (failure.raises.as_str(), failure.reason),
+        ("ImportError", AbsenceReason::OtherVersion)
+    );
+    for open in [
+        "def __getattr__(name): pass\n",
+        "from absent import *\n",
+        "globals()[key] = 1\n",
+    ] {
+        let image = torch("from numbers import Big\n").text(&format!("{LIBRARY}/numbers.py"), open);
+        assert_eq!(failures(&image), [], "{open}");
+    }
+}
+
+#[test]
+fn what_is_not_certain_is_no_failure() {
+    for source in [
+        "try:\n    import absent\nexcept ImportError:\n    absent = None\n",
+        "def f():\n    import absent\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import absent\n",
+        "import sys\nif sys.platform == 'win32' or sys.version_info < (3, 9):\n    import absent\n",
+        "if unknown():\n    import absent\n",
+        "import sys\nsys.path.insert(0, '/opt')\nimport absent\n",
+        "import sys\nsys.modules['absent'] = sys\nimport absent\n",
+        "import _multibytecodec\n",
+        "from six.moves import queue\n",
+    ] {
+        let image = torch(source).text(&format!("{SITE}/six.py"), "");
+        assert_eq!(failures(&image), [], "{source}");
+    }
+    // A source that was not read may change anything.
+    let unread = torch("import other\nimport absent\n").empty(&format!("{SITE}/other.py"));
+    assert_eq!(failures(&unread), []);
+    // Nothing is known of a Python without its library.
+    let library = Image::python()
+        .text(INIT, "import absent\n")
+        .package("torch", "2.8.0");
+    assert_eq!(failures(&library), []);
+}
+
+#[test]
+fn the_command_is_followed() {
+    let image = torch("").text("app/main.py", "import helper\n");
+    let image = image.text("app/helper.py", "import os\nfrom torch import absent\n");
+    let [failure] = failures(&image.clone().command(&["python3", "/app/main.py"]))
+        .try_into()
+        .unwrap();
+    assert_eq!(
+        (failure.program.as_str(), failure.is_command),
+        ("/app/main.py", true)
+    );
+    assert_eq!(
+        (failure.importer.as_str(), failure.line),
+        ("/app/helper.py", 2)
+    );
+    assert!(failure.certain);
+    let [module] = failures(&image.clone().command(&["python3", "-m", "vllm.server"]))
+        .try_into()
+        .unwrap();
+    assert_eq!((module.module.as_str(), module.line), ("vllm", 0));
+    let [code] = failures(
+        &image
+            .clone()
+            .command(&["python3", "-c", "import torch, absent"]),
+    )
+    .try_into()
+    .unwrap();
+    assert_eq!(
+        (code.program.as_str(), code.module.as_str()),
+        ("-c", "absent")
+    );
+    assert_eq!(
+        failures(&image.command(&["python3", "-c", "import torch, os"])),
+        []
+    );
+}
