@@ -23,9 +23,10 @@ fn failures(image: &Image) -> Vec<ImportFailure> {
         distributions: &stack.distributions,
         knowledge: &Knowledge::read().unwrap().modules,
         packages: &knowledge::processes().unwrap().modules(),
+        reads: false,
         limits: &Limits::default(),
     };
-    pythons.play(&|_| None).failures
+    pythons.play(&|_| None).unwrap().failures
 }
 
 /// A Python whose library has a module, and PyTorch with this source.

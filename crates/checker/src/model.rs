@@ -84,9 +84,10 @@ impl Model {
             distributions: &stack.distributions,
             knowledge: &knowledge.modules,
             packages: &checker.imported_modules()?,
+            reads: false,
             limits: &bounds.limits,
         };
-        let imports = pythons.play(&|_| None);
+        let imports = pythons.play(&|_| None)?;
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);

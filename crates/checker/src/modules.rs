@@ -93,9 +93,10 @@ fn imported<'r>(
         distributions: &[],
         knowledge: &knowledge.modules,
         packages: &checker.imported_modules()?,
+        reads: true,
         limits: &context.limits,
     };
-    Ok(pythons.play(&reader))
+    pythons.play(&reader)
 }
 
 /// The layer of an entry, and its index there.

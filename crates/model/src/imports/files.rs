@@ -70,6 +70,23 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
             .collect()
     }
 
+    /// What reads sources.
+    pub fn reader(&self) -> Reader<'s, 'r> {
+        self.reader
+    }
+
+    /// Whether a source has to be read.
+    pub fn is_unread(&self, file: Node<'r>) -> bool {
+        let is_unread = matches!(file.content(), Some(Content::Unread));
+        is_unread && !self.sources.borrow().contains_key(&file)
+    }
+
+    /// Keeps what was read of sources.
+    pub fn keep(&self, read: impl Iterator<Item = (Node<'r>, Option<ModuleFacts>)>) {
+        let read = read.map(|(file, facts)| (file, facts.map(Arc::new)));
+        self.sources.borrow_mut().extend(read);
+    }
+
     fn listing(&self, directory: Node<'r>) -> Rc<Listing<'r>> {
         let key = (self.release.clone(), directory);
         let known = self.listings.borrow().get(&key).cloned();

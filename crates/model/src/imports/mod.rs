@@ -8,11 +8,13 @@ mod facts;
 mod files;
 mod knowledge;
 mod listing;
+mod prefetch;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
+use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::{Limit, Limits};
 use imgcheck_image::{Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
@@ -45,6 +47,8 @@ pub struct Pythons<'i, 'r> {
     pub knowledge: &'i Knowledge,
     /// The packages that are imported where they are installed: modules.
     pub packages: &'i [String],
+    /// Whether sources are read: then all at once.
+    pub reads: bool,
     /// Bounds.
     pub limits: &'i Limits,
 }
@@ -63,11 +67,22 @@ pub struct Imports<'r> {
     pub read: Vec<(Node<'r>, Arc<ModuleFacts>)>,
     /// Modules whose sources matter and could not be read, with the program that imports them.
     pub unread: BTreeMap<String, String>,
+    lookups: u64,
 }
 
 impl<'r> Pythons<'_, 'r> {
     /// Plays the imports of all environments.
-    pub fn play(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
+    ///
+    /// # Errors
+    /// [`Limit::PythonLookups`] is exceeded.
+    pub fn play(&self, reader: Reader<'_, 'r>) -> Result<Imports<'r>> {
+        let imports = self.played(reader);
+        let checked = self.limits.check(Limit::PythonLookups, imports.lookups);
+        checked.map_err(|exceeded| Error::limit("the imports of Python", exceeded))?;
+        Ok(imports)
+    }
+
+    fn played(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
         if self.environments.is_empty() {
             return Imports::default();
         }
@@ -88,6 +103,9 @@ impl<'r> Pythons<'_, 'r> {
             let Some(search) = self.search(environment) else {
                 continue;
             };
+            if self.reads {
+                prefetch::read(&files, &search, self.packages);
+            }
             let label = labels.label(environment);
             let run = Run {
                 pythons: self,
@@ -186,6 +204,7 @@ impl<'r> Run<'_, '_, 'r> {
             program,
             is_command,
         };
+        imports.lookups += interpreter.lookups();
         let mut failures = Vec::new();
         let missing = match outcome {
             Outcome::Failed(failure) => failure.missing.as_deref(),

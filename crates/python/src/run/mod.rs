@@ -78,7 +78,7 @@ pub struct Search<F> {
     pub finders: Vec<(String, String)>,
     /// The interpreter.
     pub platform: Platform,
-    /// Most directories in which modules are looked for. What is looked for after that is unknown.
+    /// Most directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
     pub most_lookups: u64,
 }
 
@@ -175,6 +175,11 @@ impl<'f, F: Files> Interpreter<'f, F> {
             };
         }
         is_file
+    }
+
+    /// In how many directories modules were looked for, or names in modules.
+    pub fn lookups(&self) -> u64 {
+        self.lookups
     }
 
     /// The modules that were executed or found, in the order of their first import.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::failure::Answer;
 use crate::condition::{Atom, Comparison, Condition, Subject};
+use crate::facts::{Import, ModuleFacts, Step};
 
 /// The interpreter and its platform: CPython on Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,4 +85,53 @@ fn holds(how: Comparison, order: Ordering) -> bool {
         Comparison::Equal => order.is_eq(),
         Comparison::Different => order.is_ne(),
     }
+}
+
+impl ModuleFacts {
+    /// The imports of a module that are executed where no import fails, as far as that is known.
+    pub fn executed_imports(&self, platform: Platform) -> impl Iterator<Item = &Import> {
+        let mut blocks: Vec<Open> = Vec::new();
+        self.steps.iter().filter_map(move |step| {
+            let is_executed = blocks.last().is_none_or(|it| it.is_executed);
+            let mut open = |body, otherwise| {
+                blocks.push(Open {
+                    is_executed: is_executed && body,
+                    otherwise: is_executed && otherwise,
+                    finally: is_executed,
+                });
+            };
+            match step {
+                Step::Import(import) => return is_executed.then_some(import),
+                Step::Try => open(true, true),
+                Step::Maybe => open(false, false),
+                Step::If(condition) => {
+                    let answer = platform.decide(condition, false);
+                    open(answer == Answer::Yes, answer == Answer::No);
+                }
+                Step::Except(_) => {
+                    blocks.last_mut()?.is_executed = false;
+                }
+                Step::Else => {
+                    let block = blocks.last_mut()?;
+                    block.is_executed = block.otherwise;
+                }
+                Step::Finally => {
+                    let block = blocks.last_mut()?;
+                    block.is_executed = block.finally;
+                }
+                Step::End => drop(blocks.pop()),
+                Step::Raise(_) | Step::Exit | Step::Other => {}
+            }
+            None
+        })
+    }
+}
+
+/// A block that is not at its end.
+struct Open {
+    is_executed: bool,
+    /// Whether its alternative is.
+    otherwise: bool,
+    /// Whether what it ends with is.
+    finally: bool,
 }
