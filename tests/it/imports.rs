@@ -120,6 +120,17 @@ fn a_name_that_the_module_lacks() {
 }
 
 #[test]
+fn a_module_that_python_removed() {
+    let image = torch("import colorsys, binhex, distutils\n");
+    let [failure] = failures(&image).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.reason),
+        ("binhex", AbsenceReason::Removed)
+    );
+    assert_eq!(failure.elsewhere, "3.11");
+}
+
+#[test]
 fn what_is_not_certain_is_no_failure() {
     for source in [
         "try:\n    import absent\nexcept ImportError:\n    absent = None\n",

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::cache::FactsCache;
 use super::context::ReadLayer;
 use imgcheck_archive::archive::{FileRange, Member};
+use imgcheck_archive::squashfs::{Extent, Squashfs};
 use imgcheck_base::beneath::{self, Links};
 use imgcheck_elf::ReadAt;
 use imgcheck_image::Entry;
@@ -40,6 +41,8 @@ pub(crate) enum Modules {
     Cached(Arc<CachedModules>),
     /// An archive, with the offsets of the sources by the index of their entry, in ascending order.
     Archive(FileRange, Arc<Vec<(usize, u64)>>),
+    /// A SquashFS image, with the sources by the index of their entry.
+    Squashfs(Arc<Squashfs>, Arc<BTreeMap<usize, Extent>>),
     /// A directory on this machine.
     Directory(Arc<PathBuf>),
 }
@@ -81,6 +84,9 @@ impl ReadLayer {
                 let found = offsets.binary_search_by_key(&at, |(entry, _)| *entry);
                 let (_, offset) = offsets[found.ok()?];
                 parsed(entry, &range.slice(offset, entry.size))
+            }
+            Modules::Squashfs(image, extents) => {
+                parsed(entry, &image.file(extents.get(&at)?).ok()?)
             }
             Modules::Directory(root) => {
                 let root = beneath::root(root).ok()?;

@@ -163,8 +163,8 @@ impl ReadContext<'_> {
                 directory::scan_overlay(self, overlay).map(directory_layer(&path))
             }
             LayerData::Squashfs(image, _) => {
-                let layer = layer(ReadMethod::Seek, Modules::None);
-                squashfs::scan(self, name, image).map(layer)
+                let (facts, modules) = squashfs::scan(self, name, image)?;
+                Ok(layer(ReadMethod::Seek, modules)(facts))
             }
             LayerData::Streamed(_) | LayerData::EngineOnly(_) => Err(Error::layer(
                 name,

@@ -99,3 +99,58 @@ fn hostile_sources_are_not_parsed() {
     let chain = format!("x = {}1\n", "1 + ".repeat(9_000));
     assert_eq!(unread(&chain), None);
 }
+
+/// What sources are made of.
+const PARTS: [&str; 40] = [
+    "import ",
+    "from ",
+    "a",
+    ".",
+    "b",
+    " as ",
+    "\n",
+    "\n    ",
+    "\n        ",
+    "try:",
+    "except ",
+    "ImportError",
+    ":",
+    "else:",
+    "finally:",
+    "if ",
+    "elif ",
+    "raise ",
+    "class ",
+    "def ",
+    "(",
+    ")",
+    "*",
+    "sys.path",
+    "sys.modules",
+    "[",
+    "]",
+    "=",
+    "with suppress",
+    "'x'",
+    "f'{",
+    "}'",
+    "\"\"\"",
+    "lambda ",
+    ",",
+    "global ",
+    "match ",
+    "case ",
+    "not ",
+    "\u{feff}é",
+];
+
+proptest::proptest! {
+    /// Any text is read, and the blocks of its steps fit together.
+    #[test]
+    fn any_text_is_read(parts in proptest::collection::vec(0..PARTS.len(), 0..60)) {
+        let source: String = parts.into_iter().map(|at| PARTS[at]).collect();
+        let facts = ModuleFacts::of(&source);
+        proptest::prop_assert_eq!(&facts, &ModuleFacts::of(&source));
+        proptest::prop_assert!(run::fits_together(&facts), "{}", source);
+    }
+}

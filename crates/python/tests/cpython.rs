@@ -80,6 +80,7 @@ fn play(directory: &Path, minor: u32) -> Outcome {
         builtin: ["sys", "typing", "warnings", "contextlib"]
             .map(str::to_owned)
             .into(),
+        optional: Default::default(),
         finders: Vec::new(),
         platform: Platform {
             release: (3, minor),

@@ -129,7 +129,10 @@ fn python_directories(at: &Path) -> Vec<String> {
 fn python_lookups(at: &Path) -> Vec<String> {
     let library = "usr/lib/python3.11";
     let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
-    let torch = file(&format!("{library}/site-packages/torch/__init__.py"), "import os\n");
+    let torch = file(
+        &format!("{library}/site-packages/torch/__init__.py"),
+        "import os\n",
+    );
     layer(at, &[python, torch, file(&format!("{library}/os.py"), "")])
 }
 

@@ -115,6 +115,9 @@ impl<'r> Explainer<'_, '_, 'r> {
         if is_part {
             return (AbsenceReason::OtherVersion, String::new());
         }
+        if let Some(release) = self.pythons.knowledge.removed(&missing.module) {
+            return (AbsenceReason::Removed, release.clone());
+        }
         if let Some(distribution) = installed {
             return (
                 AbsenceReason::MetadataOnly,

@@ -34,7 +34,7 @@ pub struct ImportFailure {
     pub requirement: String,
     /// Why the module is absent.
     pub reason: AbsenceReason,
-    /// Where a copy is that this Python does not see; empty if there is none.
+    /// Where a copy is that this Python does not see, or the release that removed it; empty if there is none.
     pub elsewhere: String,
     /// The environment, by its prefix.
     pub environment: String,
@@ -68,6 +68,8 @@ pub enum AbsenceReason {
     OtherPython,
     /// Of its distribution only the metadata is left.
     MetadataOnly,
+    /// A release of Python removed it from the standard library: `elsewhere` is that release.
+    Removed,
     /// The installed version of the module does not have the name, or not this submodule.
     OtherVersion,
 }

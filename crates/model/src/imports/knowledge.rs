@@ -11,6 +11,10 @@ use serde::Deserialize;
 pub struct Knowledge {
     /// Modules that an interpreter may contain.
     pub(super) builtin: BTreeSet<String>,
+    /// Modules of the standard library with a source.
+    standard: BTreeSet<String>,
+    /// The first release of Python without a module.
+    removed: BTreeMap<String, String>,
     finders: Vec<Finder>,
     /// The distribution of a module whose name is another.
     distributions: BTreeMap<String, String>,
@@ -31,6 +35,22 @@ impl Knowledge {
         let finders = self.finders.iter();
         let finders = finders.map(|it| (it.package.clone(), it.module.clone()));
         finders.collect()
+    }
+
+    /// The modules of the standard library of a release of Python.
+    pub(super) fn optional(&self, release: (u32, u32)) -> BTreeSet<String> {
+        let is_there = |name: &&String| {
+            let removed = self.removed.get(*name).and_then(|it| it.split_once('.'));
+            let numbers = removed.and_then(|it| Some((it.0.parse().ok()?, it.1.parse().ok()?)));
+            numbers.is_none_or(|it: (u32, u32)| release < it)
+        };
+        let all = self.standard.iter().chain(self.removed.keys());
+        all.filter(is_there).cloned().collect()
+    }
+
+    /// The release of Python that removed a module from the standard library.
+    pub(super) fn removed(&self, module: &str) -> Option<&String> {
+        self.removed.get(module)
     }
 
     /// The distribution that a module is usually from, by normalized name (PEP 503).

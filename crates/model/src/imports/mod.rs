@@ -142,6 +142,7 @@ impl<'r> Pythons<'_, 'r> {
             standard,
             is_known: environment.gaps.is_empty(),
             builtin: self.knowledge.builtin.clone(),
+            optional: self.knowledge.optional(release),
             finders: self.knowledge.finders(),
             platform: Platform { release },
             most_lookups: self.limits.of(Limit::PythonLookups),

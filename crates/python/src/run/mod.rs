@@ -74,6 +74,8 @@ pub struct Search<F> {
     pub is_known: bool,
     /// Modules that the interpreter itself may contain.
     pub builtin: BTreeSet<String>,
+    /// Modules that are no failure if they are absent: parts of the standard library.
+    pub optional: BTreeSet<String>,
     /// Modules that packages find by other means: top-level name of the package, and prefix of the modules.
     pub finders: Vec<(String, String)>,
     /// The interpreter.
@@ -288,4 +290,9 @@ impl<'f, F: Files> Interpreter<'f, F> {
             })),
         })
     }
+}
+
+#[cfg(test)]
+pub(crate) fn fits_together(facts: &ModuleFacts) -> bool {
+    blocks::of(&facts.steps).is_some()
 }

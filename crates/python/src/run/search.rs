@@ -101,7 +101,8 @@ impl<F: Files> Interpreter<'_, F> {
         if self.provided.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
         }
-        if self.search.finders.iter().any(has_finder) || self.is_search_changed {
+        let is_optional = self.search.optional.contains(name);
+        if is_optional || self.search.finders.iter().any(has_finder) || self.is_search_changed {
             return Located::Unknown;
         }
         let mut above = package;
