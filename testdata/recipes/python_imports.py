@@ -28,7 +28,7 @@ PROGRAMS = """
     transformers.tokenization_utils_base typer uvicorn.main numpy.testing pydantic.v1 huggingface_hub.hf_api fsspec.implementations.http
     urllib3 werkzeug anyio httpcore tokenizers safetensors.numpy safetensors.torch markdown_it
 """.split()
-FILES_OF_EACH = 6
+FILES_OF_EACH = 4
 LOADED = "import sys; __import__({!r}); print('\\n'.join(str(getattr(m, '__file__', None)) for m in list(sys.modules.values())))"
 
 

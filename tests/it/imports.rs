@@ -23,6 +23,7 @@ fn failures(image: &Image) -> Vec<ImportFailure> {
         distributions: &stack.distributions,
         knowledge: &Knowledge::read().unwrap().modules,
         packages: &knowledge::processes().unwrap().modules(),
+        is_launch_known: launch.gaps.is_empty(),
         reads: false,
         limits: &Limits::default(),
     };
@@ -142,10 +143,17 @@ fn what_is_not_certain_is_no_failure() {
         "import sys\nsys.modules['absent'] = sys\nimport absent\n",
         "import _multibytecodec\n",
         "from six.moves import queue\n",
+        "import space.part\n",
     ] {
         let image = torch(source).text(&format!("{SITE}/six.py"), "");
+        // A package in two directories.
+        let image = image.text(&format!("{LIBRARY}/space/other.py"), "");
+        let image = image.text(&format!("{SITE}/space/part.py"), "");
         assert_eq!(failures(&image), [], "{source}");
     }
+    // So may the finder of an editable install.
+    let finder = torch("import absent\n").text(&format!("{SITE}/__editable___x_1_0_finder.py"), "");
+    assert_eq!(failures(&finder), []);
     // A source that was not read may change anything.
     let unread = torch("import other\nimport absent\n").empty(&format!("{SITE}/other.py"));
     assert_eq!(failures(&unread), []);

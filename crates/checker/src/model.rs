@@ -84,6 +84,7 @@ impl Model {
             distributions: &stack.distributions,
             knowledge: &knowledge.modules,
             packages: &checker.imported_modules()?,
+            is_launch_known: launch.gaps.is_empty(),
             reads: false,
             limits: &bounds.limits,
         };

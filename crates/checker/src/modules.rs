@@ -93,6 +93,7 @@ fn imported<'r>(
         distributions: &[],
         knowledge: &knowledge.modules,
         packages: &checker.imported_modules()?,
+        is_launch_known: launch.gaps.is_empty(),
         reads: true,
         limits: &context.limits,
     };

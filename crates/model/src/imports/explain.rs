@@ -49,8 +49,10 @@ impl<'r> Explainer<'_, '_, 'r> {
             reason,
             elsewhere,
             environment: self.label.to_owned(),
-            certain: self.environment.is_certain && self.is_command
-                || !self.is_command && self.environment.gaps.is_empty(),
+            certain: match self.is_command {
+                true => self.environment.is_certain,
+                false => self.pythons.is_launch_known,
+            },
         }
     }
 

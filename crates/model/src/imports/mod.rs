@@ -47,6 +47,8 @@ pub struct Pythons<'i, 'r> {
     pub knowledge: &'i Knowledge,
     /// The packages that are imported where they are installed: modules.
     pub packages: &'i [String],
+    /// Whether nothing of how the container starts is unknown, such as the value of PYTHONPATH.
+    pub is_launch_known: bool,
     /// Whether sources are read: then all at once.
     pub reads: bool,
     /// Bounds.
@@ -123,6 +125,15 @@ impl<'r> Pythons<'_, 'r> {
         imports
     }
 
+    /// Whether an editable install brings modules to an environment.
+    fn has_finder(&self, environment: &Environment) -> bool {
+        let mut sites = environment.sites.iter();
+        sites.any(|site| {
+            let site = self.root.resolve_as(site, self.user);
+            site.is_ok_and(|it| it.children().any(|file| is_finder(file.name())))
+        })
+    }
+
     /// How an environment finds modules.
     fn search(&self, environment: &Environment) -> Option<Search<Node<'r>>> {
         let (major, minor) = environment.release.split_once('.')?;
@@ -140,7 +151,7 @@ impl<'r> Pythons<'_, 'r> {
         Some(Search {
             path,
             standard,
-            is_known: environment.gaps.is_empty(),
+            is_known: environment.gaps.is_empty() && !self.has_finder(environment),
             builtin: self.knowledge.builtin.clone(),
             optional: self.knowledge.optional(release),
             finders: self.knowledge.finders(),
@@ -148,6 +159,11 @@ impl<'r> Pythons<'_, 'r> {
             most_lookups: self.limits.of(Limit::PythonLookups),
         })
     }
+}
+
+/// Whether a file is the finder of an editable install, which finds modules in any directory (`setuptools/command/editable_wheel.py`).
+fn is_finder(name: &str) -> bool {
+    name.starts_with("__editable__") && name.ends_with("_finder.py")
 }
 
 /// One environment whose imports are played.

@@ -15,37 +15,39 @@ pub(super) enum Located<F> {
 impl<F: Files> Interpreter<'_, F> {
     /// Finds a module whose package is imported.
     pub(super) fn locate(&mut self, name: &str) -> Located<F::File> {
-        let (package, last) = match name.rsplit_once('.') {
-            None => return self.locate_top(name),
-            Some(names) => names,
-        };
-        let path = self.modules.get(package).and_then(|it| it.path.clone());
-        for directory in path.iter().flatten() {
-            if let Some(found) = self.look(*directory, last) {
-                let is_standard = self.is_standard(package);
-                return Located::Module(self.module(name, found, is_standard));
-            }
-        }
-        self.not_found(name, Some(package))
-    }
-
-    fn locate_top(&mut self, name: &str) -> Located<F::File> {
         if self.search.builtin.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
         }
+        let (package, last) = match name.rsplit_once('.') {
+            None => (None, name),
+            Some((package, last)) => (Some(package), last),
+        };
+        let path = match package {
+            None => self.search.path.clone(),
+            Some(package) => {
+                let module = self.modules.get(package);
+                module.and_then(|it| it.path.clone()).unwrap_or_default()
+            }
+        };
         let mut portions = Vec::new();
-        for directory in &self.search.path {
-            match self.look(*directory, name) {
-                Some(Found::Directory(portion)) => portions.push(portion),
-                Some(found) => {
-                    let is_standard = self.search.standard.contains(directory);
-                    return Located::Module(self.module(name, found, is_standard));
+        for directory in path {
+            match self.look(directory, last) {
+                Some(Found::Package(path, source)) => {
+                    let module = self.module(name, directory, source);
+                    return Located::Module(Module {
+                        path: Some(vec![path]),
+                        ..module
+                    });
                 }
+                Some(Found::Module(source)) => {
+                    return Located::Module(self.module(name, directory, source));
+                }
+                Some(Found::Directory(portion)) => portions.push(portion),
                 None => {}
             }
         }
         match portions.is_empty() {
-            true => self.not_found(name, None),
+            true => self.not_found(name, package),
             false => Located::Module(Module {
                 path: Some(portions),
                 ..Module::new(name, ModuleKind::Namespace, None, None)
@@ -62,41 +64,33 @@ impl<F: Files> Interpreter<'_, F> {
         }
     }
 
-    fn is_standard(&self, package: &str) -> bool {
-        let package = self.modules.get(package);
-        package.is_some_and(|it| it.kind == ModuleKind::Standard)
-    }
-
-    fn module(&self, name: &str, found: Found<F::File>, is_standard: bool) -> Module<F::File> {
-        let (path, source) = match found {
-            Found::Package(directory, source) => (Some(vec![directory]), source),
-            Found::Module(source) => (None, source),
-            Found::Directory(directory) => {
-                return Module {
-                    path: Some(vec![directory]),
-                    ..Module::new(name, ModuleKind::Namespace, None, None)
-                };
-            }
+    /// A module that was found in a directory.
+    fn module(&self, name: &str, directory: F::File, source: Source<F::File>) -> Module<F::File> {
+        let above = name
+            .rsplit_once('.')
+            .and_then(|(it, _)| self.modules.get(it));
+        let is_standard = match above {
+            Some(package) => package.kind == ModuleKind::Standard,
+            None => self.search.standard.contains(&directory),
         };
-        let module = match source {
+        match source {
             Source::Binary(file) => Module::new(name, ModuleKind::Opaque, Some(file), None),
-            Source::Text(file) => {
-                let kind = match is_standard {
-                    true => ModuleKind::Standard,
-                    false => ModuleKind::Source,
-                };
-                let facts = (!is_standard).then(|| self.files.facts(file)).flatten();
-                Module::new(name, kind, Some(file), facts)
+            Source::Text(file) if is_standard => {
+                Module::new(name, ModuleKind::Standard, Some(file), None)
             }
-        };
-        Module { path, ..module }
+            Source::Text(file) => {
+                let facts = self.files.facts(file);
+                Module::new(name, ModuleKind::Source, Some(file), facts)
+            }
+        }
     }
 
     /// A module that no directory has: anything else that could bring it makes it unknown.
     fn not_found(&mut self, name: &str, package: Option<&str>) -> Located<F::File> {
-        let has_finder = |(_, prefix): &(String, String)| {
+        let has_finder = |(package, prefix): &(String, String)| {
             let rest = name.strip_prefix(prefix.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                && self.is_there(package)
         };
         if self.provided.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
