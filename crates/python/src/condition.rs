@@ -1,5 +1,6 @@
 //! Conditions about the interpreter and its platform.
 
+use crate::effects::Constants;
 use ruff_python_ast::{BoolOp, CmpOp, Expr, Number, UnaryOp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,15 +62,19 @@ pub enum Comparison {
 }
 
 impl Condition {
-    pub(crate) fn of(test: &Expr) -> Self {
+    pub(crate) fn of(test: &Expr, constants: &Constants) -> Self {
         match test {
             Expr::BoolOp(operation) => Condition {
                 all: operation.op == BoolOp::And,
-                atoms: operation.values.iter().map(Atom::of).collect(),
+                atoms: operation
+                    .values
+                    .iter()
+                    .map(|it| Atom::of(it, constants))
+                    .collect(),
             },
             test => Condition {
                 all: true,
-                atoms: vec![Atom::of(test)],
+                atoms: vec![Atom::of(test, constants)],
             },
         }
     }
@@ -97,14 +102,22 @@ impl Condition {
 }
 
 impl Atom {
-    fn of(test: &Expr) -> Self {
+    fn of(test: &Expr, constants: &Constants) -> Self {
         if let Expr::UnaryOp(operation) = test
             && operation.op == UnaryOp::Not
         {
-            let inner = Atom::of(&operation.operand);
+            let inner = Atom::of(&operation.operand, constants);
             return Atom {
                 negated: !inner.negated,
                 ..inner
+            };
+        }
+        if let Expr::Name(name) = test
+            && let Some(Some(value)) = constants.get(name.id.as_str())
+        {
+            return Atom {
+                negated: false,
+                subject: Subject::Constant(*value),
             };
         }
         let (negated, subject) = subject(test).unwrap_or((false, Subject::Unknown));

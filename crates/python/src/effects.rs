@@ -1,6 +1,6 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 use ruff_python_ast::visitor::{self, Visitor};
@@ -13,6 +13,9 @@ use crate::facts::{ModuleFacts, Step};
 const CHANGES: [&str; 8] = [
     "append", "insert", "extend", "remove", "pop", "clear", "reverse", "sort",
 ];
+
+/// Names of a module that are bound to constants: whether each is true, or `None` if it may be both.
+pub(crate) type Constants<'a> = BTreeMap<&'a str, Option<bool>>;
 
 /// What the text of a module has if more than its statements and the targets of its assignments matter.
 const TRICKS: [&str; 13] = [
@@ -38,6 +41,10 @@ pub(crate) struct Effects<'a> {
     /// Whether expressions are visited.
     has_tricks: bool,
     names: BTreeSet<&'a str>,
+    /// Names that are only bound to one constant: whether it is true. `None` for others.
+    constants: Constants<'a>,
+    /// Whether it has `from M import *`.
+    has_stars: bool,
     /// Names of imported modules and objects, in any scope.
     imported: BTreeSet<&'a str>,
     /// Attributes that are set: the name that is the root of the object, and the attribute.
@@ -81,6 +88,25 @@ impl<'a> Effects<'a> {
         }
     }
 
+    /// The names that are bound to one constant only.
+    pub fn constants(&self) -> Constants<'a> {
+        match self.has_stars {
+            true => Constants::new(),
+            false => self.constants.clone(),
+        }
+    }
+
+    /// Notes an assignment of a constant to a name; its target is visited as well.
+    fn assign(&mut self, name: &'a str, value: bool) {
+        let is_new = !self.names.contains(name) && !self.constants.contains_key(name);
+        let known = self.constants.get(name).copied().flatten();
+        self.bind(name);
+        if self.function.is_none() && self.classes == 0 {
+            let same = is_new || known == Some(value);
+            self.constants.insert(name, same.then_some(value));
+        }
+    }
+
     fn change_search(&mut self) {
         match self.function {
             Some(function) => drop(self.changing.insert(function)),
@@ -91,6 +117,7 @@ impl<'a> Effects<'a> {
     fn bind(&mut self, name: &'a str) {
         if self.function.is_none() && self.classes == 0 {
             self.names.insert(name);
+            self.constants.insert(name, None);
         }
     }
 
@@ -112,9 +139,11 @@ impl<'a> Effects<'a> {
                 for alias in &import.names {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);
                     self.imported.insert(name);
-                    if name != &alias.name {
-                        self.bind(name);
+                    match name == &alias.name {
+                        true => drop(self.constants.insert(name, None)),
+                        false => self.bind(name),
                     }
+                    self.has_stars |= name.as_str() == "*";
                     // What becomes of them under another name is not followed.
                     let system = ["path", "meta_path", "path_hooks", "modules"];
                     if is_sys && system.contains(&alias.name.as_str()) {
@@ -222,6 +251,15 @@ impl<'a> Effects<'a> {
     }
 }
 
+/// Whether a constant is true.
+fn truth(expression: &Expr) -> Option<bool> {
+    match expression {
+        Expr::BooleanLiteral(literal) => Some(literal.value),
+        Expr::NoneLiteral(_) => Some(false),
+        _ => None,
+    }
+}
+
 /// The name at the start of `NAME.attribute.attribute`.
 fn root(mut expression: &Expr) -> Option<&str> {
     loop {
@@ -254,7 +292,16 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 visitor::walk_stmt(self, statement);
                 self.classes -= 1;
             }
-            Stmt::Global(global) => self.names.extend(global.names.iter().map(|it| it.as_str())),
+            Stmt::Global(global) => {
+                let names = global.names.iter().map(|it| it.as_str());
+                self.constants
+                    .extend(names.clone().map(|name| (name, None)));
+                self.names.extend(names);
+            }
+            Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
+                ([Expr::Name(name)], Some(value)) => self.assign(&name.id, value),
+                _ => visitor::walk_stmt(self, statement),
+            },
             Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
             Stmt::AugAssign(assign) => {
                 if is_attribute(&assign.target, "sys", "path") {

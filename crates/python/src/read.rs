@@ -38,6 +38,7 @@ fn examine(source: &str) -> ModuleFacts {
         return ModuleFacts::unread(Unread::Syntax);
     }
     let body = parsed.suite();
-    let steps = Statements::of(source, body);
-    Effects::of(source, body).into_facts(steps)
+    let effects = Effects::of(source, body);
+    let steps = Statements::of(source, body, &effects.constants());
+    effects.into_facts(steps)
 }

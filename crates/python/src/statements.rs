@@ -3,6 +3,7 @@
 use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
 
 use crate::condition::{Condition, is_attribute};
+use crate::effects::Constants;
 use crate::facts::{Import, Step};
 use crate::lines::Lines;
 
@@ -10,16 +11,18 @@ use crate::lines::Lines;
 const EXPRESSION: &str = "?";
 
 /// Collects steps.
-pub(crate) struct Statements<'t> {
+pub(crate) struct Statements<'t, 'c> {
+    constants: &'c Constants<'c>,
     lines: Lines<'t>,
     steps: Vec<Step>,
     /// How many `try` are around the current statement.
     tries: usize,
 }
 
-impl<'t> Statements<'t> {
-    pub fn of(source: &'t str, body: &[Stmt]) -> Vec<Step> {
+impl<'t, 'c> Statements<'t, 'c> {
+    pub fn of(source: &'t str, body: &[Stmt], constants: &'c Constants<'c>) -> Vec<Step> {
         let mut statements = Statements {
+            constants,
             lines: Lines::of(source),
             steps: Vec::new(),
             tries: 0,
@@ -90,7 +93,7 @@ impl<'t> Statements<'t> {
     fn choice(&mut self, it: &StmtIf) {
         let before = self.steps.len();
         let clauses = &it.elif_else_clauses;
-        self.branch(&Condition::of(&it.test), &it.body, clauses);
+        self.branch(&Condition::of(&it.test, self.constants), &it.body, clauses);
         self.drop_if_idle(before);
     }
 
@@ -109,7 +112,7 @@ impl<'t> Statements<'t> {
                 let bodies: Vec<&[Stmt]> = clauses.iter().map(|it| &*it.body).collect();
                 self.maybe(&bodies);
             }
-            Some(test) => self.branch(&Condition::of(test), &clause.body, rest),
+            Some(test) => self.branch(&Condition::of(test, self.constants), &clause.body, rest),
         }
         self.steps.push(Step::End);
     }

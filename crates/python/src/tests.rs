@@ -47,6 +47,48 @@ fn blocks_keep_their_conditions() {
 }
 
 #[test]
+fn constants_decide() {
+    let decided = |source: &str| {
+        let steps = ModuleFacts::of(source).steps;
+        let condition = steps.iter().find_map(|step| match step {
+            Step::If(condition) => Some(condition.atoms[0].subject.clone()),
+            _ => None,
+        });
+        condition.unwrap()
+    };
+    let import = "if X:\n    import a\nelse:\n    import b\n";
+    // As NumPy asks whether its own setup runs.
+    for once in [
+        "X = False\n",
+        "try:\n    X\nexcept NameError:\n    X = False\n",
+        "X = None\n",
+    ] {
+        assert_eq!(
+            decided(&format!("{once}{import}")),
+            Subject::Constant(false),
+            "{once}"
+        );
+    }
+    for several in [
+        "X = False\nX = True\n",
+        "X = False\ndef f():\n    global X\n    X = True\n",
+        "X = False\nfor X in y: pass\n",
+        "import X\nX = False\n",
+        "X = 1\nX = False\n",
+        "from a import c as X\nX = False\n",
+        "from a import X\nX = False\n",
+        "from a import *\nX = False\n",
+        "",
+    ] {
+        assert_eq!(
+            decided(&format!("{several}{import}")),
+            Subject::Unknown,
+            "{several}"
+        );
+    }
+}
+
+#[test]
 fn tricks_are_noticed() {
     for source in [
         "def __getattr__(name): pass",
