@@ -8,16 +8,19 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::modules::ParsedModules;
 use super::patterns::Capture;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::{self, Limit, Limits};
 use imgcheck_elf::Depth;
 use imgcheck_image::{Entry, LayerFacts};
+use imgcheck_python::ModuleFacts;
 use imgcheck_source::cache::{Cache, Key};
 
 /// A hash of the code and data that compute facts; see `build.rs`.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
+
+/// The facts of Python sources, by the index of their entry.
+pub(crate) type ParsedModules = BTreeMap<u32, ModuleFacts>;
 
 /// Layer facts of earlier runs.
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use imgcheck_base::limits::Limits;
 use imgcheck_base::progress::Progress;
 use imgcheck_elf::{Depth, Recipes};
 use imgcheck_image::LayerFacts;
+use imgcheck_python::ModuleFacts;
 use imgcheck_source::cache::Cache;
 use imgcheck_source::source::LayerLocation;
 
@@ -107,6 +108,13 @@ pub struct ReadLayer {
     pub method: ReadMethod,
     /// Its Python sources.
     pub(crate) modules: Modules,
+}
+
+impl ReadLayer {
+    /// What the Python source of an entry says, by the index of the entry. `None` if that cannot be read, or cannot be read any more.
+    pub fn module(&self, at: usize) -> Option<ModuleFacts> {
+        self.modules.get(self.facts.entries.get(at)?, at)
+    }
 }
 
 /// How the facts of a layer were obtained.

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::cache::FactsCache;
-use super::context::ReadLayer;
+use super::cache::{FactsCache, ParsedModules};
 use imgcheck_archive::archive::{FileRange, Member};
 use imgcheck_archive::squashfs::{Extent, Squashfs};
 use imgcheck_base::beneath::{self, Links};
@@ -25,9 +24,6 @@ const PASSED_OVER: [&str; 5] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/", "
 
 /// Most bytes of memory for the facts of the sources of a stream; those of the largest published images take a tenth.
 const MOST_MEMORY: u64 = 256 << 20;
-
-/// Facts by the index of their entry.
-pub(crate) type ParsedModules = BTreeMap<u32, ModuleFacts>;
 
 /// Where the sources of a layer are.
 #[derive(Debug, Clone, Default)]
@@ -65,15 +61,14 @@ impl CachedModules {
     }
 }
 
-impl ReadLayer {
-    /// What the Python source of an entry says, by the index of the entry. `None` if that cannot be read, or cannot be read any more.
-    pub fn module(&self, at: usize) -> Option<ModuleFacts> {
-        let entry = self.facts.entries.get(at)?;
+impl Modules {
+    /// What the source of an entry says, which has this index. `None` if that cannot be read, or cannot be read any more.
+    pub fn get(&self, entry: &Entry, at: usize) -> Option<ModuleFacts> {
         if !is_parsed(entry.path.as_bytes()) {
             return None;
         }
         let key = u32::try_from(at).ok()?;
-        match &self.modules {
+        match self {
             Modules::None => None,
             Modules::Parsed(modules) => modules.get(&key).cloned(),
             Modules::Cached(it) => {

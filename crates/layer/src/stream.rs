@@ -9,9 +9,10 @@ use std::thread;
 
 use super::budget::Budget;
 use super::bytes::Bytes;
+use super::cache::ParsedModules;
 use super::content::{ELF_MAGIC, elf};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
-use super::modules::{self, Modules, ParsedModules, Parser};
+use super::modules::{self, Modules, Parser};
 use super::walk::{entries, is_elf, whole};
 use imgcheck_archive::archive::compression::{Compression, sniff};
 use imgcheck_archive::archive::pipe::{Reader, Writer, fill, pipe};

@@ -1,9 +1,13 @@
 //! Conditions about the interpreter and its platform.
 
-use crate::effects::Constants;
+use std::collections::BTreeMap;
+
 use ruff_python_ast::{BoolOp, CmpOp, Expr, Number, UnaryOp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Names of a module that are bound to constants: whether each is true, or `None` if it may be both.
+pub(crate) type Constants<'a> = BTreeMap<&'a str, Option<bool>>;
 
 /// The condition of an `if`: all or one of its parts. One part that is not understood is [`Subject::Unknown`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,21 +1,18 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use memchr::memmem;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Pattern, Stmt};
 
-use crate::condition::is_attribute;
+use crate::condition::{Constants, is_attribute};
 use crate::facts::{ModuleFacts, Step};
 
 /// Methods of lists that change `sys.path`.
 const CHANGES: [&str; 8] = [
     "append", "insert", "extend", "remove", "pop", "clear", "reverse", "sort",
 ];
-
-/// Names of a module that are bound to constants: whether each is true, or `None` if it may be both.
-pub(crate) type Constants<'a> = BTreeMap<&'a str, Option<bool>>;
 
 /// What the text of a module has if more than its statements and the targets of its assignments matter.
 const TRICKS: [&str; 13] = [

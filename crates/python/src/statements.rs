@@ -2,8 +2,7 @@
 
 use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
 
-use crate::condition::{Condition, is_attribute};
-use crate::effects::Constants;
+use crate::condition::{Condition, Constants, is_attribute};
 use crate::facts::{Import, Step};
 use crate::lines::Lines;
 

@@ -7,8 +7,8 @@ use imgcheck_python::run::{Interpreter, Missing, Module};
 
 use super::facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use super::files::ImageFiles;
-use super::{Environment, Pythons};
-use crate::stack::Distribution;
+use super::pythons::Pythons;
+use crate::stack::{Distribution, Environment};
 
 /// Describes the imports of one program.
 pub(super) struct Explainer<'e, 'i, 'r> {

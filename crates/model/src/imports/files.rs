@@ -9,8 +9,8 @@ use imgcheck_image::{Content, Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Files, Found};
 
-use super::Reader;
 use super::listing::Listing;
+use super::pythons::Reader;
 
 /// The directories by release and node.
 type Listings<'r> = HashMap<(String, Node<'r>), Rc<Listing<'r>>>;

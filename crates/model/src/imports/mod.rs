@@ -9,54 +9,30 @@ mod files;
 mod knowledge;
 mod listing;
 mod prefetch;
+mod pythons;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::limits::{Limit, Limits};
-use imgcheck_image::{Credentials, Node, RootFilesystem};
+use imgcheck_base::limits::Limit;
+use imgcheck_image::Node;
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Failure, Interpreter, Outcome, Platform, Search};
 
-use crate::stack::{Distribution, Environment, Labels, PythonProgram};
+use crate::stack::{Environment, Labels, PythonProgram};
 use explain::Explainer;
 pub use facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use files::ImageFiles;
 pub use knowledge::Knowledge;
+pub use pythons::{Pythons, Reader};
 
 /// The stack of the thread that plays imports: a chain of imports is a chain of calls.
 const STACK: usize = 512 << 20;
 
 /// The file by which Python knows its library.
 const LANDMARK: &str = "os.py";
-
-/// The Pythons of one image.
-#[derive(Debug, Clone, Copy)]
-pub struct Pythons<'i, 'r> {
-    /// The root filesystem.
-    pub root: &'r RootFilesystem<'r>,
-    /// Who runs them.
-    pub user: &'i Credentials,
-    /// The environments.
-    pub environments: &'i [Environment],
-    /// What is installed.
-    pub distributions: &'i [Distribution],
-    /// What imports rest on.
-    pub knowledge: &'i Knowledge,
-    /// The packages that are imported where they are installed: modules.
-    pub packages: &'i [String],
-    /// Whether nothing of how the container starts is unknown, such as the value of PYTHONPATH.
-    pub is_launch_known: bool,
-    /// Whether sources are read: then all at once.
-    pub reads: bool,
-    /// Bounds.
-    pub limits: &'i Limits,
-}
-
-/// Reads the source of a module that is unread so far; `None` if that cannot be read.
-pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Option<ModuleFacts> + Sync);
 
 /// What was imported.
 #[derive(Debug, Clone, Default)]

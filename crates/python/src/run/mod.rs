@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
 pub use failure::{Failure, Missing, Place};
+use module::{Located, State, Table};
 pub use module::{Module, ModuleKind};
-use module::{State, Table};
 pub use platform::Platform;
 
 /// Imports inside one another that are followed; CPython's recursion limit allows about as many.
@@ -152,7 +152,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 }
             }
             match it.locate(name) {
-                search::Located::Module(module) if module.path.is_some() => {
+                Located::Module(module) if module.path.is_some() => {
                     it.import_dotted(name);
                     it.main = format!("{name}.{MAIN}");
                 }
@@ -220,9 +220,9 @@ impl<'f, F: Files> Interpreter<'f, F> {
             None => {}
         }
         let module = match self.locate(name) {
-            search::Located::Module(module) => module,
-            search::Located::Unknown => return Outcome::Unknown,
-            search::Located::Absent => return Outcome::Failed(self.missing(name, None)),
+            Located::Module(module) => module,
+            Located::Unknown => return Outcome::Unknown,
+            Located::Absent => return Outcome::Failed(self.missing(name, None)),
         };
         let is_executed = module.kind == ModuleKind::Source;
         let imported_by = self.stack.last().cloned().unwrap_or_default();

@@ -90,6 +90,15 @@ impl<F> Module<F> {
     }
 }
 
+/// Where a module is.
+pub(super) enum Located<F> {
+    Module(Module<F>),
+    /// It may be found or not.
+    Unknown,
+    /// It is certainly not found.
+    Absent,
+}
+
 /// Modules by name, in the order in which they were added.
 pub(super) struct Table<F> {
     modules: Vec<Module<F>>,

@@ -11,11 +11,50 @@ use crate::facts::{Import, ModuleFacts};
 /// Modules that import all names of one another.
 const MOST_STARS: usize = 200;
 
+/// Names that a module has by itself (`dir()` of an empty module).
+const OF_EVERY_MODULE: [&str; 36] = [
+    "__all__",
+    "__annotate__",
+    "__annotations__",
+    "__builtins__",
+    "__cached__",
+    "__class__",
+    "__delattr__",
+    "__dict__",
+    "__dir__",
+    "__doc__",
+    "__eq__",
+    "__file__",
+    "__format__",
+    "__ge__",
+    "__getattribute__",
+    "__getstate__",
+    "__gt__",
+    "__hash__",
+    "__init__",
+    "__init_subclass__",
+    "__le__",
+    "__loader__",
+    "__lt__",
+    "__name__",
+    "__ne__",
+    "__new__",
+    "__package__",
+    "__path__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__repr__",
+    "__setattr__",
+    "__sizeof__",
+    "__spec__",
+    "__str__",
+    "__subclasshook__",
+];
+
 impl<F: Files> Interpreter<'_, F> {
     /// Whether a module that was found may have a name: [`Answer::Yes`] if something may bind it.
     pub(super) fn has_name(&mut self, module: &str, name: &str) -> Answer {
-        let is_special = name.starts_with("__") && name.ends_with("__");
-        if is_special || self.patched.contains(name) {
+        if OF_EVERY_MODULE.contains(&name) || self.patched.contains(name) {
             return Answer::Unknown;
         }
         self.binds(module, name, &mut HashSet::new())

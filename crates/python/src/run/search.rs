@@ -1,16 +1,7 @@
 //! Finds the file of a module.
 
-use super::module::{Module, ModuleKind};
+use super::module::{Located, Module, ModuleKind};
 use super::{Files, Found, Interpreter, Source};
-
-/// Where a module is.
-pub(super) enum Located<F> {
-    Module(Module<F>),
-    /// It may be found or not.
-    Unknown,
-    /// It is certainly not found.
-    Absent,
-}
 
 impl<F: Files> Interpreter<'_, F> {
     /// Finds a module whose package is imported.
