@@ -1,11 +1,15 @@
 //! Imports that certainly fail, with what should bring them.
 
+use imgcheck::{Checker, ImageRequest};
 use imgcheck_base::limits::Limits;
 use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Overlay;
 use imgcheck_model::imports::{AbsenceReason, ImportFailure, Pythons};
 use imgcheck_model::knowledge::{self, Knowledge};
+use serde_json::Value;
+use testkit::{Compression, docker_archive, file, oci_layout, write_archive, write_directory};
 
+use crate::program::check;
 use crate::sample::{Image, SITE};
 
 const LIBRARY: &str = "usr/local/lib/python3.11";
@@ -199,4 +203,68 @@ fn the_command_is_followed() {
         failures(&image.command(&["python3", "-c", "import torch, os"])),
         []
     );
+}
+
+#[test]
+fn only_what_is_imported_is_read_whatever_the_layers_are_stored_as() {
+    const PYTHON: &str = "usr/lib/python3.11";
+    let site = |path: &str, text: &str| file(&format!("{PYTHON}/site-packages/{path}"), text);
+    let layer = [
+        file("usr/bin/python3.11", std::fs::read("/bin/sh").unwrap()),
+        file(&format!("{PYTHON}/os.py"), "name = 'posix'\n"),
+        site(
+            "torch/__init__.py",
+            "from os import name\nfrom .part import x\n",
+        ),
+        site("torch/part.py", "import absent\n"),
+        site("torch/unused.py", "x = 1\n"),
+    ];
+    let image = testkit::Image::new("x:1", &[&layer]);
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    write_archive(
+        &at("plain.tar"),
+        &docker_archive(std::slice::from_ref(&image)),
+    );
+    for (name, compression) in [
+        ("gzip.tar", Compression::Gzip),
+        ("zstd.tar", Compression::Zstd),
+    ] {
+        write_archive(
+            &at(name),
+            &oci_layout(std::slice::from_ref(&image), compression, false),
+        );
+    }
+    write_directory(&at("root"), &layer);
+    let checker = Checker::builder().build().unwrap();
+    let facts = |name: &str| {
+        let request = ImageRequest::new(at(name).display().to_string());
+        serde_json::to_value(checker.facts(&request).unwrap()).unwrap()
+    };
+    let plain = facts("plain.tar");
+    let entries = plain["layers"][0]["facts"]["entries"].as_array().unwrap();
+    let is_read = |it: &&Value| it["kind"]["File"]["Module"].is_object();
+    let read: Vec<&str> = entries
+        .iter()
+        .filter(is_read)
+        .map(|it| it["path"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "os.py",
+        "site-packages/torch/__init__.py",
+        "site-packages/torch/part.py",
+    ];
+    assert_eq!(read, expected.map(|it| format!("{PYTHON}/{it}")));
+    for name in ["gzip.tar", "zstd.tar"] {
+        assert_eq!(facts(name)["layers"], plain["layers"], "{name}");
+    }
+    for name in ["plain.tar", "gzip.tar", "root"] {
+        let (_, report) = check(&at(name), &[]);
+        let findings = report["images"][0]["findings"].as_array().unwrap();
+        let mut rules = findings.iter().map(|it| it["rule"].as_str().unwrap());
+        assert!(
+            rules.any(|it| it == "python-import-fails"),
+            "{name}: {report}"
+        );
+    }
 }

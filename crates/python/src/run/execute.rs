@@ -71,6 +71,7 @@ impl<F: Files> Interpreter<'_, F> {
     }
 
     fn step(&mut self, frame: &Frame, step: &Step, handled: Handled) -> Result<End, Arc<Failure>> {
+        self.lookups += 1;
         let raised = |class: &str| {
             Arc::new(Failure {
                 class: class.to_owned(),

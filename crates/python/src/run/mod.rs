@@ -179,7 +179,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
         is_file
     }
 
-    /// In how many directories modules were looked for, or names in modules.
+    /// In how many directories modules were looked for, and how many steps were executed.
     pub fn lookups(&self) -> u64 {
         self.lookups
     }
@@ -248,7 +248,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             self.modules.set(name, State::Done);
             return Outcome::Imported;
         };
-        if self.stack.len() > MOST_NESTED {
+        if self.stack.len() > MOST_NESTED || self.lookups > self.search.most_lookups {
             self.modules.set(name, State::Unknown);
             return Outcome::Unknown;
         }
