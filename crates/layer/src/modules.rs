@@ -25,6 +25,9 @@ const PASSED_OVER: [&str; 5] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/", "
 /// Most bytes of memory for the facts of the sources of a stream; those of the largest published images take a tenth.
 const MOST_MEMORY: u64 = 256 << 20;
 
+/// Offsets of files in an archive, with the index of their entry.
+pub(crate) type Offsets = Vec<(usize, u64)>;
+
 /// Where the sources of a layer are.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Modules {
@@ -36,7 +39,7 @@ pub(crate) enum Modules {
     /// The cache has them.
     Cached(Arc<CachedModules>),
     /// An archive, with the offsets of the sources by the index of their entry, in ascending order.
-    Archive(FileRange, Arc<Vec<(usize, u64)>>),
+    Archive(FileRange, Arc<Offsets>),
     /// A SquashFS image, with the sources by the index of their entry.
     Squashfs(Arc<Squashfs>, Arc<BTreeMap<usize, Extent>>),
     /// A directory on this machine.
@@ -113,7 +116,7 @@ pub(crate) fn is_parsed(path: &[u8]) -> bool {
 }
 
 /// Notes where an archive has its sources.
-pub(crate) fn note(offsets: &mut Vec<(usize, u64)>, entry: usize, member: &Member) {
+pub(crate) fn note(offsets: &mut Offsets, entry: usize, member: &Member) {
     if member.sparse.is_none() && is_parsed(&member.path) {
         offsets.push((entry, member.offset));
     }

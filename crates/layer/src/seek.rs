@@ -3,7 +3,7 @@
 use super::budget::Budget;
 use super::content::{SparseRange, elf};
 use super::context::ReadContext;
-use super::modules::{self, Modules};
+use super::modules::{self, Modules, Offsets};
 use super::walk::{entries, is_elf};
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn walk(
     range: &FileRange,
     budget: &Budget,
     read: &mut dyn FnMut(ElfFile),
-) -> Result<(Vec<Entry>, Vec<(usize, u64)>)> {
+) -> Result<(Vec<Entry>, Offsets)> {
     let name = &blob.name();
     let progress = context.progress;
     let mut position = 0;
