@@ -6,7 +6,7 @@
 mod hash_sources;
 
 /// Everything that decides what the facts of an image say of it: lint, rules, reports, the gate and the command line do not.
-const MODEL: [&str; 12] = [
+const MODEL: [&str; 13] = [
     "Cargo.lock",
     "rules/knowledge",
     "crates/archive/src",
@@ -18,6 +18,7 @@ const MODEL: [&str; 12] = [
     "crates/layer/src",
     "crates/loader/src",
     "crates/model/src",
+    "crates/python/src",
     "crates/tables/src",
 ];
 

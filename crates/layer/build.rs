@@ -7,7 +7,7 @@ mod hash_sources;
 
 /// Everything that decides what the facts of a layer are, which files links lead to, and how both are written. A change to any of it,
 /// even to a comment, changes the version, and layers are read again. `tests/layering.rs` checks that no crate is missing.
-const FACTS: [&str; 8] = [
+const FACTS: [&str; 9] = [
     "Cargo.lock",
     "rules/knowledge/files.yaml",
     "rules/knowledge/libraries.yaml",
@@ -16,6 +16,7 @@ const FACTS: [&str; 8] = [
     "crates/elf/src",
     "crates/image/src",
     "crates/layer/src",
+    "crates/python/src",
 ];
 
 fn main() {

@@ -27,6 +27,7 @@ mod lint_file;
 mod loader;
 mod manifest;
 mod path_resolution;
+mod python_module;
 mod references;
 mod registry;
 mod rule_file;
@@ -78,6 +79,7 @@ targets! {
     loader
     manifest
     path_resolution
+    python_module
     references
     registry
     rule_file

@@ -19,6 +19,9 @@ pub struct TreeArguments {
     /// Show only this library, in detail: a SONAME, a file name, a path, or the start of a name such as libcudnn
     #[arg(value_name = "LIBRARY")]
     library: Option<String>,
+    /// Show which Python modules the image's program and the packages that imgcheck knows import, or only MODULE, and what raises
+    #[arg(long, value_name = "MODULE", num_args = 0..=1, conflicts_with = "library")]
+    python: Option<Option<String>>,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -31,10 +34,14 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
     let (reading, output) = (&arguments.reading, &arguments.output);
     output.validate(&requests(images))?;
     let checker = Checker::builder().without_rules().loader_trees(true);
+    let checker = checker.python_module(arguments.python.clone().flatten());
     let report = reading
         .start(reading.apply(checker)?, images, &[])?
         .check()?;
-    let view = View::Loader(arguments.library.as_deref());
+    let view = match arguments.python {
+        Some(_) => View::Imports,
+        None => View::Loader(arguments.library.as_deref()),
+    };
     // A library that is not there is an error in every format.
     report.render(view, Format::Text, None)?;
     output::write_text(output, |format| report.render(view, format, None))?;

@@ -25,6 +25,7 @@ mod gate;
 mod hostile;
 mod html;
 mod image;
+mod imports;
 mod injection;
 mod integrations;
 mod interrupt;

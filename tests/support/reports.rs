@@ -94,6 +94,7 @@ pub fn image(text: &str) -> ImageReport {
         gaps: Vec::new(),
         acknowledged: Vec::new(),
         skipped: Default::default(),
+        imports: Default::default(),
         facts: Inspection {
             title: None,
             gaps: Vec::new(),

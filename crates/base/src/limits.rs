@@ -88,6 +88,7 @@ descriptions! {
     LoaderSymbols "loader-symbols" Image Count 50_000_000, "symbol lookups of all processes";
     LoaderFaults "loader-faults" Image Count 50_000, "libraries and versions that all processes miss";
     PythonDirectories "python-directories" Image Count 1_000, "directories that Python imports from, of one environment";
+    PythonLookups "python-lookups" Image Count 5_000_000, "directories in which all Pythons look for modules";
     Programs "programs" Image Count 16, "programs linked to GPU libraries that are examined; the report counts the others";
     Requirements "requirements" Image Count 10_000_000, "comparisons of Python requirements with installed packages";
     RuleItems "rule-items" Image Count 10_000, "elements of a list that a rule is evaluated for";

@@ -50,6 +50,7 @@ pub struct CheckerBuilder {
     registries: Options,
     without_rules: bool,
     loader_trees: bool,
+    python_module: Option<String>,
     skipped_rules: bool,
     no_lazy: bool,
     guarded: bool,
@@ -230,6 +231,13 @@ impl CheckerBuilder {
         self
     }
 
+    /// Plays the import of this Python module in place of those of the packages that imgcheck knows.
+    #[must_use]
+    pub fn python_module(mut self, module: Option<String>) -> Self {
+        self.python_module = module;
+        self
+    }
+
     /// Adds the rules that lack a fact to reports, which [`TextLevel::Verbose`](imgcheck_report::text::options::TextLevel) shows.
     #[must_use]
     pub fn skipped_rules(mut self, wanted: bool) -> Self {
@@ -292,6 +300,7 @@ impl CheckerBuilder {
             facts_keys,
             remarks: Mutex::default(),
             loader_trees: self.loader_trees,
+            python_module: self.python_module,
             skipped_rules: self.skipped_rules,
         })
     }

@@ -103,6 +103,7 @@ fn judge_on(
         report: ImageReport {
             facts: inspection.clone(),
             tree: model.tree.clone(),
+            imports: model.imports.clone(),
             verdict: Verdict::of(&judged.findings, policy.fail_on)
                 .unless_incomplete(&coverage.gaps, policy.strict),
             questions: Questions::of(&targets, fleet),

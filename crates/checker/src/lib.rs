@@ -18,6 +18,7 @@ mod lint;
 mod lint_files;
 mod lint_request;
 mod model;
+mod modules;
 mod node_files;
 mod preflight;
 mod read;

@@ -16,6 +16,7 @@ use imgcheck_base::limits::Limits;
 use imgcheck_image::{RootFilesystem, configuration};
 use imgcheck_launch::{Launch, LaunchFacts, Overlay};
 use imgcheck_loader::ProcessBudget;
+use imgcheck_model::imports::{ImportTree, Pythons};
 use imgcheck_model::process::facts::CacheFacts;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
@@ -39,6 +40,9 @@ pub(crate) struct Model {
     /// The loader model as a tree; empty unless the checker makes trees.
     #[serde(skip)]
     pub tree: Arc<Tree>,
+    /// What the Python programs import; empty unless the checker makes trees.
+    #[serde(skip)]
+    pub imports: Arc<Vec<ImportTree>>,
     /// All of it as rules see it, without claims.
     #[serde(skip)]
     pub facts: Facts,
@@ -75,10 +79,25 @@ impl Model {
         loader.frameworks = programs.frameworks(&loader, &stack);
         loader.other_gpu_code = programs.other_gpu_code(&loader, &stack);
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
+        let pythons = Pythons {
+            root: &root,
+            user: &launch.user.credentials,
+            environments: &stack.environments,
+            distributions: &stack.distributions,
+            knowledge: &knowledge.modules,
+            packages: &checker.imported_modules()?,
+            is_launch_known: launch.gaps.is_empty(),
+            reads: false,
+            limits: &bounds.limits,
+        };
+        let imports = pythons.play(&|_| None)?;
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);
         let cache = launch.refreshes_cache.clone().filter(|_| is_changed);
+        let gpu = std::mem::take(&mut stack.gpu).into();
+        let mut stack = StackFacts::from(stack);
+        Arc::make_mut(&mut stack.python).import_failures = imports.failures;
         let model = Model {
             image,
             launch: launch.facts(),
@@ -89,11 +108,15 @@ impl Model {
                 cache.into_iter().collect(),
             ]
             .concat(),
-            gpu: std::mem::take(&mut stack.gpu).into(),
-            stack: stack.into(),
+            gpu,
+            stack,
             driver,
             loader: loader.into(),
             tree: tree.into(),
+            imports: match checker.loader_trees {
+                true => imports.trees.into(),
+                false => Arc::default(),
+            },
             files: root.files().count(),
             facts: Facts::default(),
         };

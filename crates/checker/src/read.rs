@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::facts::ImageFacts;
 use super::facts::{FactsSchema, ImageLayer, is_encoded};
+use super::modules::read_modules;
 use super::request::ImageRequest;
 use super::state::Checker;
 use super::subject::Subject;
@@ -115,7 +116,7 @@ fn images<T: Clone + From<ImageFacts>>(
             None => match known(&context, &image) {
                 Some(known) => (known, vec![ReadMethod::Cache; image.layers.len()]),
                 None => {
-                    let (facts, methods) = facts(&context, &mut read_before, &image)?;
+                    let (facts, methods) = facts(checker, &context, &mut read_before, &image)?;
                     (facts.into(), methods)
                 }
             },
@@ -195,6 +196,7 @@ type KnownImages = HashMap<(Option<String>, Vec<LayerLocation>), (ImageFacts, Ve
 
 /// The facts of an image, which are shared with an image that was read before and differs in its reference only.
 fn facts(
+    checker: &Checker,
     context: &ReadContext,
     known: &mut KnownImages,
     image: &Image,
@@ -209,6 +211,7 @@ fn facts(
     }
     let mut layers = context.read_image(image)?;
     read_linked_files(context, &image.layers, &mut layers)?;
+    read_modules(checker, context, image, &mut layers)?;
     let methods = layers.iter().map(|layer| layer.method).collect();
     let layers = image.layers.iter().zip(layers);
     let facts = ImageFacts {

@@ -70,6 +70,9 @@ pub enum View<'v> {
     /// name, a path, or the start of a name. The checker must be built with
     /// [`loader_trees`](crate::CheckerBuilder::loader_trees).
     Loader(Option<&'v str>),
+    /// What the Python programs import: text and JSON. The checker must be built with
+    /// [`loader_trees`](crate::CheckerBuilder::loader_trees).
+    Imports,
     /// What references promise: text and JSON.
     Claims,
 }
@@ -99,6 +102,19 @@ impl Report {
                 }
             }
             View::Loader(library) => self.trees(library, format),
+            View::Imports => match format {
+                Format::Text => {
+                    let images = self.images.iter();
+                    let images = images.map(|it| tree::imports(it.facts.name(), &it.imports));
+                    Ok(images.collect::<Vec<_>>().join("\n"))
+                }
+                Format::Json => {
+                    let images = self.images.iter();
+                    let trees = images.map(|it| (it.facts.reference.as_deref(), &**it.imports));
+                    report::json::imports(trees, &self.unread()).map_err(failed)
+                }
+                _ => unavailable(format),
+            },
             View::Claims => match format {
                 Format::Text => Ok(report::text::claims(&self.references, width)),
                 Format::Json => report::json::claims(&self.references).map_err(failed),

@@ -60,6 +60,8 @@ pub struct Checker {
     /// What users should know, as [`remarks`](Checker::remarks) hands it over.
     pub(crate) remarks: Mutex<Vec<String>>,
     pub(crate) loader_trees: bool,
+    /// The only module whose import is played, beside the command of the image.
+    pub(crate) python_module: Option<String>,
     pub(crate) skipped_rules: bool,
 }
 

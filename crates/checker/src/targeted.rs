@@ -63,6 +63,7 @@ impl Checker {
             facts_keys: self.facts_keys.clone(),
             remarks: Mutex::default(),
             loader_trees: self.loader_trees,
+            python_module: self.python_module.clone(),
             skipped_rules: self.skipped_rules,
         }
     }

@@ -4,11 +4,14 @@
 //! file patterns: equal layers have equal facts, however they are read and on however many threads, and their
 //! serialized bytes are equal too.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use imgcheck_archive::archive::Owner;
 use imgcheck_elf::{ElfFacts, Refusal};
+use imgcheck_python::ModuleFacts;
 
 /// The facts of one layer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +84,7 @@ impl Content {
     pub fn memory(&self) -> u64 {
         match self {
             Content::Elf(facts) => facts.memory(),
+            Content::Module(facts) => facts.memory(),
             Content::BrokenElf { problem, .. } => problem.len() as u64,
             Content::Unread | Content::Text(_) | Content::Bytes(_) => 0,
         }
@@ -134,6 +138,8 @@ pub enum Content {
     Text(String),
     /// The whole file as bytes, such as `ld.so.cache`.
     Bytes(Vec<u8>),
+    /// A Python source that a program of the image imports.
+    Module(Arc<ModuleFacts>),
     /// An ELF file.
     Elf(Box<ElfFacts>),
     /// A file that starts like an ELF file but cannot be parsed.

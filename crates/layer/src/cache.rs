@@ -13,10 +13,14 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::{self, Limit, Limits};
 use imgcheck_elf::Depth;
 use imgcheck_image::{Entry, LayerFacts};
+use imgcheck_python::ModuleFacts;
 use imgcheck_source::cache::{Cache, Key};
 
 /// A hash of the code and data that compute facts; see `build.rs`.
 const CODE: &str = env!("IMGCHECK_FACTS_CODE");
+
+/// The facts of Python sources, by the index of their entry.
+pub(crate) type ParsedModules = BTreeMap<u32, ModuleFacts>;
 
 /// Layer facts of earlier runs.
 #[derive(Debug, Clone)]
@@ -85,6 +89,33 @@ impl FactsCache {
         let bytes = bytes.map_err(|error| Error::output(format!("facts of {diff_id}"), error))?;
         self.cache.put(&self.key(diff_id), &bytes);
         Ok(())
+    }
+
+    /// The facts of the Python sources of the layer with this diff id, if the cache has them.
+    pub(crate) fn modules(&self, diff_id: &str) -> Option<ParsedModules> {
+        let bytes = self.cache.get(&self.modules_key(diff_id))?;
+        match postcard::take_from_bytes(&bytes) {
+            Ok((modules, [])) => Some(modules),
+            _ => None,
+        }
+    }
+
+    /// Stores the facts of the Python sources of a layer that has this diff id.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub(crate) fn put_modules(&self, diff_id: &str, modules: &ParsedModules) -> Result<()> {
+        let bytes = postcard::to_stdvec(modules);
+        let bytes = bytes.map_err(|error| Error::output(format!("modules of {diff_id}"), error))?;
+        self.cache.put(&self.modules_key(diff_id), &bytes);
+        Ok(())
+    }
+
+    fn modules_key(&self, diff_id: &str) -> Key {
+        Key::Facts {
+            diff_id: diff_id.to_owned(),
+            version: format!("{}-modules", self.version),
+        }
     }
 
     fn key(&self, diff_id: &str) -> Key {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use super::cache::FactsCache;
+use super::modules::Modules;
 use super::patterns::{Capture, FilePatterns};
 use super::workers::{RequestWorkers, Workers};
 use imgcheck_base::bounds::Bounds;
@@ -11,6 +12,7 @@ use imgcheck_base::error::Result;
 use imgcheck_base::progress::Progress;
 use imgcheck_elf::{Depth, Recipes};
 use imgcheck_image::LayerFacts;
+use imgcheck_python::ModuleFacts;
 use imgcheck_source::cache::Cache;
 use imgcheck_source::source::LayerLocation;
 
@@ -103,6 +105,15 @@ pub struct ReadLayer {
     pub facts: Arc<LayerFacts>,
     /// How they were obtained.
     pub method: ReadMethod,
+    /// Its Python sources.
+    pub(crate) modules: Modules,
+}
+
+impl ReadLayer {
+    /// What the Python source of an entry says, by the index of the entry. `None` if that cannot be read, or cannot be read any more.
+    pub fn module(&self, at: usize) -> Option<ModuleFacts> {
+        self.modules.get(self.facts.entries.get(at)?, at)
+    }
 }
 
 /// How the facts of a layer were obtained.

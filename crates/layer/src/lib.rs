@@ -10,7 +10,7 @@ mod context;
 mod directory;
 mod entry;
 mod linked_files;
-
+mod modules;
 mod patterns;
 mod read;
 mod seek;

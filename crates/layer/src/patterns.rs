@@ -168,6 +168,11 @@ impl FilePatterns {
         self.directories.is_match(directory)
     }
 
+    /// Whether Python sources are parsed: unless only chosen files are read.
+    pub(crate) fn has_modules(&self) -> bool {
+        self.only.is_none()
+    }
+
     /// Whether a file can be a library or a program, judging by its name and mode.
     pub(crate) fn may_be_elf(&self, entry: &Entry) -> bool {
         let by_name = || !self.never_elf.is_match(&entry.path);

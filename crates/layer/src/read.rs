@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
+use std::path::Path;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::budget::Budget;
 use super::bytes::{Bytes, OneTimeReader};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
+use super::modules::{CachedModules, Modules};
 use super::patterns::Capture;
 use super::stream::{Expected, Stream, StreamedLayer};
 use super::workers::LAYERS;
@@ -118,9 +120,11 @@ impl ReadContext<'_> {
         let facts = is_verified
             .then(|| self.cache.get(&blob.diff_id))
             .flatten()?;
+        let modules = CachedModules::new(self.cache.clone(), &blob.diff_id);
         Some(ReadLayer {
             facts: Arc::new(facts),
             method: ReadMethod::Cache,
+            modules: Modules::Cached(Arc::new(modules)),
         })
     }
 
@@ -141,28 +145,33 @@ impl ReadContext<'_> {
             return Ok(layer);
         }
         let name = &blob.name();
-        let layer = |method| {
+        let layer = |method, modules| {
             move |facts| ReadLayer {
                 facts: Arc::new(facts),
                 method,
+                modules,
             }
         };
+        let directory_layer = |path: &Path| {
+            let modules = Modules::Directory(Arc::new(path.to_owned()));
+            layer(ReadMethod::Directory, modules)
+        };
         match &blob.data {
-            LayerData::Directory(path) => {
-                directory::scan(self, path).map(layer(ReadMethod::Directory))
-            }
+            LayerData::Directory(path) => directory::scan(self, path).map(directory_layer(path)),
             LayerData::Overlay(overlay) => {
-                directory::scan_overlay(self, overlay).map(layer(ReadMethod::Directory))
+                let path = overlay.path();
+                directory::scan_overlay(self, overlay).map(directory_layer(&path))
             }
             LayerData::Squashfs(image, _) => {
-                squashfs::scan(self, name, image).map(layer(ReadMethod::Seek))
+                let (facts, modules) = squashfs::scan(self, name, image)?;
+                Ok(layer(ReadMethod::Seek, modules)(facts))
             }
             LayerData::Streamed(_) | LayerData::EngineOnly(_) => Err(Error::layer(
                 name,
                 "was not in the archive that was streamed",
             )),
             LayerData::Remote(remote) => match chunked::scan(self, blob, &**remote)? {
-                Some(facts) => Ok(layer(ReadMethod::Chunks)(facts)),
+                Some(facts) => Ok(layer(ReadMethod::Chunks, Modules::None)(facts)),
                 None => self.stream_blob(blob, remote),
             },
             LayerData::Range {
@@ -174,7 +183,8 @@ impl ReadContext<'_> {
                 let range = FileRange::new(file.clone(), *offset, *length);
                 match compression_of(name, &range)? {
                     Compression::None => {
-                        seek::scan(self, blob, &range).map(layer(ReadMethod::Seek))
+                        let (facts, modules) = seek::scan(self, blob, &range)?;
+                        Ok(layer(ReadMethod::Seek, modules)(facts))
                     }
                     _ => self.stream_blob(blob, &range),
                 }
@@ -246,6 +256,9 @@ impl ReadContext<'_> {
             diff_id,
         } = &streamed;
         self.cache.put(diff_id, &layer.facts)?;
+        if let Modules::Parsed(modules) = &layer.modules {
+            self.cache.put_modules(diff_id, modules)?;
+        }
         self.cache.put_verified(digest, diff_id);
         Ok(streamed)
     }

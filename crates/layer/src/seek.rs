@@ -3,7 +3,10 @@
 use super::budget::Budget;
 use super::content::{SparseRange, elf};
 use super::context::ReadContext;
+use super::modules::{self, Modules, Offsets};
 use super::walk::{entries, is_elf};
+use std::sync::Arc;
+
 use imgcheck_archive::archive::{FileRange, Member, RangeInput, Walk};
 use imgcheck_base::digest::Hasher;
 use imgcheck_base::error::{Error, Result};
@@ -27,7 +30,7 @@ pub(crate) fn scan(
     context: &ReadContext,
     blob: &LayerBlob,
     range: &FileRange,
-) -> Result<LayerFacts> {
+) -> Result<(LayerFacts, Modules)> {
     let name = &blob.name();
     let length = context
         .bounds
@@ -40,7 +43,7 @@ pub(crate) fn scan(
         |read| walk(context, blob, range, budget, read),
         |file: ElfFile| (file.entry, content(context, &*file.bytes, budget)),
     );
-    let mut entries = entries?;
+    let (mut entries, sources) = entries?;
     // Of several errors, always the same one is reported.
     contents.sort_unstable_by_key(|(entry, _)| *entry);
     for (entry, content) in contents {
@@ -55,7 +58,8 @@ pub(crate) fn scan(
         })?;
         entry.kind = EntryKind::File(content);
     }
-    Ok(LayerFacts { entries })
+    let modules = Modules::Archive(range.clone(), Arc::new(sources));
+    Ok((LayerFacts { entries }, modules))
 }
 
 fn content(
@@ -68,21 +72,23 @@ fn content(
     Ok(content)
 }
 
-/// Walks the archive and calls `read` with every ELF file.
+/// Walks the archive and calls `read` with every ELF file. Returns also where the Python sources are.
 fn walk(
     context: &ReadContext,
     blob: &LayerBlob,
     range: &FileRange,
     budget: &Budget,
     read: &mut dyn FnMut(ElfFile),
-) -> Result<Vec<Entry>> {
+) -> Result<(Vec<Entry>, Offsets)> {
     let name = &blob.name();
     let progress = context.progress;
     let mut position = 0;
+    let mut sources = Vec::new();
     let mut walk = Walk::new(RangeInput::new(range.clone()), context.bounds.limits);
     let entries = entries(context, name, &mut walk, budget, |walk, member, entry| {
         progress.advance(walk.position() - position);
         position = walk.position();
+        modules::note(&mut sources, entry, &member);
         if is_elf(walk, &member, budget, &context.bounds.limits)? {
             read(ElfFile {
                 entry,
@@ -95,7 +101,7 @@ fn walk(
         verify(context, blob, range, walk.has_end_marker())?;
     }
     progress.advance(range.length().saturating_sub(position));
-    Ok(entries)
+    Ok((entries, sources))
 }
 
 /// Reads the whole layer and compares its digest with the diff id and, since it is not compressed, with the digest of the blob.

@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::sync::Arc;
 
 use super::budget::Budget;
 use super::content::{ELF_MAGIC, of_file};
 use super::context::ReadContext;
+use super::modules::{self, Modules};
 use super::patterns::Capture;
 use imgcheck_archive::archive::path::display;
 use imgcheck_archive::squashfs::{Extent, Inode, InodeKind, Squashfs};
@@ -16,7 +18,11 @@ use imgcheck_elf::ElfError;
 use imgcheck_image::{Content, Entry, EntryKind, LayerFacts};
 
 /// The facts of an image: directories before their children, sorted by name.
-pub(crate) fn scan(context: &ReadContext, name: &str, image: &Squashfs) -> Result<LayerFacts> {
+pub(crate) fn scan(
+    context: &ReadContext,
+    name: &str,
+    image: &Arc<Squashfs>,
+) -> Result<(LayerFacts, Modules)> {
     let scan = Scan {
         context,
         name,
@@ -33,7 +39,10 @@ pub(crate) fn scan(context: &ReadContext, name: &str, image: &Squashfs) -> Resul
     for ((entry, _), content) in files.iter().zip(contents) {
         entries[*entry].kind = EntryKind::File(content);
     }
-    Ok(LayerFacts { entries })
+    let is_source = |(at, _): &&(usize, Extent)| modules::is_parsed(entries[*at].path.as_bytes());
+    let sources = files.iter().filter(is_source).cloned().collect();
+    let modules = Modules::Squashfs(image.clone(), Arc::new(sources));
+    Ok((LayerFacts { entries }, modules))
 }
 
 struct Scan<'a> {

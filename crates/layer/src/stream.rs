@@ -9,19 +9,22 @@ use std::thread;
 
 use super::budget::Budget;
 use super::bytes::Bytes;
+use super::cache::ParsedModules;
 use super::content::{ELF_MAGIC, elf};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
-use super::walk::{entries, is_elf};
+use super::modules::{self, Modules, Parser};
+use super::walk::{entries, is_elf, whole};
 use imgcheck_archive::archive::compression::{Compression, sniff};
 use imgcheck_archive::archive::pipe::{Reader, Writer, fill, pipe};
 use imgcheck_archive::archive::{ArchiveError, Member, Walk};
 use imgcheck_base::digest::Hasher;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::{Limit, LimitExceeded};
-use imgcheck_base::parallel::join;
+use imgcheck_base::parallel::{self, join};
 use imgcheck_elf::retain::DEFAULT_LIMIT;
 use imgcheck_elf::{ElfError, Retainer};
 use imgcheck_image::{Content, Entry, LayerFacts};
+use imgcheck_python::ModuleFacts;
 
 /// Bytes of one buffer between two threads.
 const BUFFER: usize = 512 << 10;
@@ -31,6 +34,9 @@ const ARCHIVE_BUFFERS: usize = 12;
 
 /// Most passes over a blob. Another pass reads bytes of ELF files that turned out to be needed after they had been dropped.
 const PASSES: usize = 8;
+
+/// Threads that parse Python sources of a layer.
+const PARSERS: usize = 3;
 
 /// The byte ranges that were missing of ELF files in the last pass, by the index of the entry.
 type Misses = BTreeMap<usize, Vec<Range<u64>>>;
@@ -76,12 +82,39 @@ impl Stream<'_> {
         let mut misses = Misses::new();
         let budget = &Budget::default();
         let progress = |bytes| self.context.progress.advance(bytes);
-        let mut pass = self.pass(&progress, |walk| {
-            let sniff = |walk: &mut _, member: Member, entry| {
-                self.sniff(walk, &member, entry, Vec::new(), budget, &mut misses)
-            };
-            entries(self.context, self.name, walk, budget, sniff)
-        })?;
+        let parser = Parser::default();
+        let mut parsed = ParsedModules::new();
+        let (pass, others) = parallel::fed(
+            PARSERS,
+            |parse: &mut dyn FnMut((u32, Vec<u8>))| {
+                self.pass(&progress, |walk| {
+                    let sniff = |walk: &mut Walk<Reader>, member: Member, entry| {
+                        match self.source(walk, &member, entry)? {
+                            Some((at, source)) if parser.has_room(&source) => parse((at, source)),
+                            Some((at, source)) => {
+                                parsed.extend(Some(at).zip(parser.parse(&source)));
+                            }
+                            None => {
+                                let ranges = Vec::new();
+                                return self.sniff(
+                                    walk,
+                                    &member,
+                                    entry,
+                                    ranges,
+                                    budget,
+                                    &mut misses,
+                                );
+                            }
+                        }
+                        Ok(Content::Unread)
+                    };
+                    entries(self.context, self.name, walk, budget, sniff)
+                })
+            },
+            |(at, source)| Some(at).zip(parser.parse(&source)),
+        );
+        parsed.extend(others.into_iter().flatten());
+        let mut pass = pass?;
         for _ in 1..PASSES {
             if misses.is_empty() {
                 break;
@@ -95,6 +128,7 @@ impl Stream<'_> {
                         entries: pass.entries,
                     }),
                     method: ReadMethod::Stream,
+                    modules: Modules::Parsed(Arc::new(parsed)),
                 },
                 digest: pass.digest,
                 diff_id: pass.diff_id,
@@ -130,6 +164,30 @@ impl Stream<'_> {
             facts[at].kind = entry.kind;
         }
         Ok(misses)
+    }
+
+    /// The Python source that is the current member, unless it is passed over.
+    fn source(
+        &self,
+        walk: &mut Walk<Reader>,
+        member: &Member,
+        entry: usize,
+    ) -> Result<Option<(u32, Vec<u8>)>, ArchiveError> {
+        let is_parsed = self.context.patterns.has_modules()
+            && member.sparse.is_none()
+            && member.size <= ModuleFacts::MOST_BYTES
+            && modules::is_parsed(&member.path);
+        let Some(entry) = u32::try_from(entry).ok().filter(|_| is_parsed) else {
+            return Ok(None);
+        };
+        // Whatever its name is, it may be an ELF file.
+        let content = walk.content()?;
+        let (length, first) = (content.len(), content.first().copied());
+        walk.give_back(length);
+        match first == Some(ELF_MAGIC[0]) {
+            true => Ok(None),
+            false => Ok(Some((entry, whole(walk)?))),
+        }
     }
 
     /// The content of a file that may be an ELF file. `ranges` are retained in addition to what is retained of every ELF file.

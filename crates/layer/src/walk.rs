@@ -137,7 +137,8 @@ fn script<I: Input>(
     }))
 }
 
-fn whole<I: Input>(walk: &mut Walk<I>) -> Result<Vec<u8>, ArchiveError> {
+/// The content of the current member.
+pub(crate) fn whole<I: Input>(walk: &mut Walk<I>) -> Result<Vec<u8>, ArchiveError> {
     let mut bytes = Vec::new();
     loop {
         let content = walk.content()?;

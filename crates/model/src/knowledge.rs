@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use crate::claims::Grammar;
 use crate::claims::unpublished::knowledge::{Form, Publications, Release, Tags, Terms};
+use crate::imports;
 use crate::process;
 use crate::settings::Settings;
 use crate::stack::container_toolkit::ToolkitKnowledge;
@@ -39,6 +40,8 @@ pub struct Knowledge {
     pub date: String,
     /// What shells and wrappers do before the program of a container runs.
     pub launch: launch::Knowledge,
+    /// What the import of a Python module rests on.
+    pub modules: imports::Knowledge,
     processes: OnFirstUse<process::Knowledge>,
 }
 
@@ -55,6 +58,7 @@ impl Knowledge {
             targets: targets()?,
             date: date()?,
             launch: launch()?,
+            modules: table("python-modules")?,
             processes: OnFirstUse::default(),
         })
     }

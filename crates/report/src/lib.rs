@@ -32,6 +32,7 @@ use imgcheck_elf::Depth;
 use imgcheck_launch::LaunchFacts;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoredFinding, Severity};
+use imgcheck_model::imports::ImportTree;
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::process::tree::Tree;
@@ -149,6 +150,8 @@ pub struct ImageReport {
     pub facts: Inspection,
     /// The loader model as a tree, for formats that draw it; empty unless requested.
     pub tree: Arc<Tree>,
+    /// What its Python programs import; empty unless requested.
+    pub imports: Arc<Vec<ImportTree>>,
     /// The result.
     pub verdict: Verdict,
     /// The verdicts on the targets.

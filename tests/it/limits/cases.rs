@@ -96,6 +96,7 @@ pub const CASES: [Case; ALL.len()] = [
         layer(at, &[&servers(2)[..1], &servers(2)[3..]].concat())
     }),
     case(Limit::PythonDirectories, "1", python_directories),
+    case(Limit::PythonLookups, "1", python_lookups),
     Case {
         counted: Some("\"programs_left_out\": 2"),
         ..case(Limit::Programs, "1", |at| layer(at, &servers(3)))
@@ -123,6 +124,16 @@ fn python_directories(at: &Path) -> Vec<String> {
     let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
     let named = file(&format!("{site}/more.pth"), "/opt/more\n");
     layer(at, &[python, named, file("opt/more/x.py", "")])
+}
+
+fn python_lookups(at: &Path) -> Vec<String> {
+    let library = "usr/lib/python3.11";
+    let python = file("usr/bin/python3.11", fs::read("/bin/sh").unwrap());
+    let torch = file(
+        &format!("{library}/site-packages/torch/__init__.py"),
+        "import os\n",
+    );
+    layer(at, &[python, torch, file(&format!("{library}/os.py"), "")])
 }
 
 /// Two layers with three entries each, of which one is a text of 20 bytes.

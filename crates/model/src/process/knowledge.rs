@@ -141,6 +141,13 @@ impl Knowledge {
         self.order.iter().filter_map(|name| self.plans.get(name))
     }
 
+    /// The modules of the packages that are imported for themselves.
+    pub fn modules(&self) -> Vec<String> {
+        let packages = self.packages();
+        let packages = packages.filter(|it| !it.companion && !it.directory.is_empty());
+        packages.map(|it| it.directory.replace('/', ".")).collect()
+    }
+
     /// What an object of this SONAME or file name opens at first use.
     pub(super) fn uses(&self, name: &str) -> Vec<(&LoadPlan, &FirstUse)> {
         let mut indices = self.users.matches(name);

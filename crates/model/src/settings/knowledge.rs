@@ -9,7 +9,8 @@ use super::faults::{Effect, Fault, Problem};
 use super::installed::Installed;
 use super::options::Key;
 use super::releases::{Releases, is_before_release, is_until};
-use super::values::{Values, Wrong};
+use super::values::Values;
+use super::wrong::Wrong;
 use imgcheck_base::excerpt::shortened;
 use imgcheck_base::version;
 

@@ -8,6 +8,7 @@ mod knowledge;
 mod options;
 mod releases;
 mod values;
+mod wrong;
 
 pub use faults::{Effect, Fault, Problem};
 pub use installed::Installed;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::faults::Problem;
 use super::releases::Releases;
-use super::values::{Wrong, suggested};
+use super::wrong::{Wrong, suggested};
 use imgcheck_base::spelling;
 
 /// An option that some releases know.

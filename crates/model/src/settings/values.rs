@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::faults::Problem;
 use super::options::{self, Key};
-use imgcheck_base::spelling;
+use super::wrong::{Wrong, suggested};
 
 /// Some values of a variable.
 #[derive(Debug, Default, Deserialize)]
@@ -19,28 +19,6 @@ pub(super) struct Values {
     pattern: Option<Regex>,
     distinct: bool,
     pub options: Option<String>,
-}
-
-/// Why a value is not among some.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wrong {
-    pub problem: Problem,
-    /// The wrong part of the value.
-    pub part: String,
-    /// The option that has the part as its value.
-    pub option: String,
-    pub fitting: Vec<String>,
-}
-
-impl Wrong {
-    pub fn new(problem: Problem, part: &str, fitting: Vec<String>) -> Self {
-        Wrong {
-            problem,
-            part: part.to_owned(),
-            option: String::new(),
-            fitting,
-        }
-    }
 }
 
 impl Values {
@@ -66,17 +44,6 @@ impl Values {
         let is_valid =
             self.words.iter().any(is_word) || self.pattern.as_ref().is_some_and(is_match);
         (!is_valid).then(|| Wrong::new(Problem::Value, value, suggested(value, &self.words)))
-    }
-}
-
-/// What to write instead of a misspelled word: the word that it resembles, or all.
-pub(super) fn suggested(value: &str, words: &[String]) -> Vec<String> {
-    let meant = value.trim();
-    let same = words.iter().find(|word| word.eq_ignore_ascii_case(meant));
-    let near = || spelling::nearest(meant, words.iter().map(String::as_str));
-    match same.map(String::as_str).or_else(near) {
-        Some(word) => vec![word.to_owned()],
-        None => words.to_vec(),
     }
 }
 

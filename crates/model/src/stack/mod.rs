@@ -39,6 +39,7 @@ use oci_spec::image::ImageConfiguration;
 use serde::Serialize;
 
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::limits::Limits;
 use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Launch;
 use imgcheck_loader::ProcessBudget;
@@ -53,7 +54,7 @@ pub use importable::ImportableDistributions;
 pub use network::{Network, NetworkNames};
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
-pub use python::{Environment, Labels};
+pub use python::{Environment, Labels, PythonProgram};
 pub use python_faults::{ShadowedPackage, ShadowingPlace, StartRefusal};
 pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
@@ -238,6 +239,23 @@ pub fn read(
         native_modules,
         container_toolkit,
     })
+}
+
+/// The Python environments of an image, as [`read`] finds them.
+///
+/// # Errors
+/// A search path has more directories than [`PythonDirectories`](imgcheck_base::limits::Limit::PythonDirectories).
+pub fn environments(
+    root: &RootFilesystem,
+    launch: &Launch,
+    catalogue: &Catalogue,
+    limits: &Limits,
+) -> Result<Vec<Environment>> {
+    let inventory = Inventory::take(root, catalogue);
+    let mut environments = python::environments(&inventory);
+    python_startup::complete(&mut environments, &inventory, launch, catalogue, limits)
+        .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;
+    Ok(environments)
 }
 
 impl Stack {

@@ -42,8 +42,21 @@ pub struct Environment {
     pub gaps: Vec<Gap>,
     /// The image starts this Python by its name.
     pub is_started: bool,
+    /// What the image executes with this Python; `None` if it does not start it, or starts it without a program.
+    pub program: Option<PythonProgram>,
     /// Created by venv, virtualenv, uv or conda: its prefix contains their marker.
     pub is_virtual: bool,
+}
+
+/// What an interpreter executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PythonProgram {
+    /// A script or directory, by its absolute path.
+    Script(String),
+    /// The module after `-m`.
+    Module(String),
+    /// The text after `-c`.
+    Code(String),
 }
 
 /// Unambiguous display names of environments.

@@ -16,6 +16,10 @@ pub(super) struct Options {
     pub safe_path: bool,
     /// The script or directory; `None` for `-c`, `-m`, standard input and the interactive interpreter.
     pub script: Option<String>,
+    /// The module after `-m`.
+    pub module: Option<String>,
+    /// The program after `-c`.
+    pub code: Option<String>,
     /// The letters of all options, in order.
     pub letters: Vec<char>,
     /// The options with two hyphens, without these.
@@ -90,6 +94,8 @@ impl Options {
                     (_, None) => self.lacks_argument = Some(letter),
                     ('X', Some(text)) => self.settings.push(text.to_owned()),
                     ('W', Some(text)) => self.warnings.push(text.to_owned()),
+                    ('m', Some(text)) => self.module = Some(text.to_owned()),
+                    ('c', Some(text)) => self.code = Some(text.to_owned()),
                     _ => {}
                 }
                 return matches!(letter, 'c' | 'm');

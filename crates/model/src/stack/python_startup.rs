@@ -11,7 +11,7 @@ mod search_path;
 use super::catalogue::Catalogue;
 use super::interpreter;
 use super::inventory::{Inventory, is_interpreter_name};
-use super::python::{self, Environment, Labels};
+use super::python::{self, Environment, Labels, PythonProgram};
 use super::python_faults::StartRefusal;
 use super::python_options::Options;
 use super::startup_knowledge::StartupKnowledge;
@@ -75,6 +75,7 @@ pub(super) fn complete(
                 })
                 .collect();
         }
+        environment.program = own.and_then(|options| program(options, launch));
         environment.is_certain = own.is_some() && is_certain && path.gaps.is_empty();
         environment.of_command = path.of_command;
         environment.before_standard = path.before_standard;
@@ -83,6 +84,20 @@ pub(super) fn complete(
         environment.gaps = path.gaps;
     }
     Ok(())
+}
+
+/// What a command executes.
+fn program(options: &Options, launch: &Launch) -> Option<PythonProgram> {
+    let Options {
+        script,
+        module,
+        code,
+        ..
+    } = options;
+    let script = script.as_ref().map(|it| launch.absolute(it));
+    let script = script.map(PythonProgram::Script);
+    let module = module.clone().map(PythonProgram::Module);
+    script.or(module).or(code.clone().map(PythonProgram::Code))
 }
 
 /// Whether the command names Python itself, and not a program that is installed with one: `supervisord` starts others.

@@ -11,6 +11,7 @@ use super::difference::Difference;
 use super::{Inspection, ReferenceReport, Report, UnreadImage, escape};
 use imgcheck_base::json_schema;
 use imgcheck_model::finding::Severity;
+use imgcheck_model::imports::ImportTree;
 use imgcheck_model::process::tree::Tree;
 
 const TOOL: v1::Tool = v1::Tool {
@@ -106,6 +107,29 @@ pub fn trees<'t>(
         tool: TOOL,
         images: trees
             .map(|(reference, tree)| Named { reference, tree })
+            .collect(),
+        errors: unread(errors),
+    })
+}
+
+/// What the Python programs of images import.
+pub fn imports<'t>(
+    trees: impl Iterator<Item = (Option<&'t str>, &'t [ImportTree])>,
+    errors: &[UnreadImage],
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Named<'t> {
+        reference: Option<&'t str>,
+        programs: &'t [ImportTree],
+    }
+    escape::json(&Document {
+        schema: "imgcheck/imports/v1",
+        tool: TOOL,
+        images: trees
+            .map(|(reference, programs)| Named {
+                reference,
+                programs,
+            })
             .collect(),
         errors: unread(errors),
     })

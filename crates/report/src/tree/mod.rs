@@ -2,6 +2,7 @@
 
 mod about;
 mod graph;
+mod imports;
 mod parts;
 mod whole;
 
@@ -13,6 +14,7 @@ use imgcheck_model::process::tree::Tree;
 use parts::BOLD;
 
 pub use graph::dot;
+pub use imports::imports;
 pub use parts::TreeQuery;
 
 /// The trees for a terminal; `None` if no process has anything to do with `query.library`.

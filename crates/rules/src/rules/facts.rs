@@ -22,6 +22,7 @@ use imgcheck_lint::lint::Sources;
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::claims::unpublished::Unpublished;
+use imgcheck_model::imports::ImportFailure;
 use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::settings::{self, Installed};
 use imgcheck_model::stack::{
@@ -116,6 +117,8 @@ pub struct PythonFacts {
     pub start_refusals: Vec<StartRefusal>,
     /// Programs and headers that installed packages need to compile something at run time, and that are missing.
     pub missing_tools: Vec<MissingTool>,
+    /// Imports that certainly fail, of the program that the image starts and of the installed packages that imgcheck models as processes.
+    pub import_failures: Vec<ImportFailure>,
 }
 
 /// What the files of an image say of its stack.
@@ -144,6 +147,7 @@ impl From<Stack> for StackFacts {
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
             missing_tools: stack.missing_tools,
+            import_failures: Vec::new(),
         };
         StackFacts {
             components: stack.components.into(),
@@ -165,6 +169,7 @@ impl PythonFacts {
         let mut overwritten = self.overwritten_files.iter();
         let mut broken = self.broken_environments.iter();
         let mut shadowed = self.shadowed_packages.iter();
+        let mut failures = self.import_failures.iter();
         let mut refusals = self.start_refusals.iter();
         unmet
             .or_else(|| {
@@ -174,6 +179,7 @@ impl PythonFacts {
             })
             .or_else(|| broken.find(|it| it.interpreter == path)?.layer)
             .or_else(|| shadowed.find(|it| it.executed == path)?.layer)
+            .or_else(|| failures.find(|it| it.importer == path)?.layer)
             .or_else(|| refusals.find(|it| it.interpreter == path)?.layer)
     }
 }

@@ -1,0 +1,156 @@
+//! The Python sources of a layer.
+//!
+//! Which of them matter, only the merged image tells. A layer that can be read again is read again where it is asked for; of a stream,
+//! every source is parsed while it passes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::cache::{FactsCache, ParsedModules};
+use imgcheck_archive::archive::{FileRange, Member};
+use imgcheck_archive::squashfs::{Extent, Squashfs};
+use imgcheck_base::beneath::{self, Links};
+use imgcheck_elf::ReadAt;
+use imgcheck_image::Entry;
+use imgcheck_python::ModuleFacts;
+
+/// The ending of a source.
+const ENDING: &[u8] = b".py";
+
+/// Directories whose sources no program imports at its start. Those that are imported nevertheless are unknown.
+const PASSED_OVER: [&str; 5] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/", "/pgen2/"];
+
+/// Most bytes of memory for the facts of the sources of a stream; those of the largest published images take a tenth.
+const MOST_MEMORY: u64 = 256 << 20;
+
+/// Offsets of files in an archive, with the index of their entry.
+pub(crate) type Offsets = Vec<(usize, u64)>;
+
+/// Where the sources of a layer are.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Modules {
+    /// They cannot be read.
+    #[default]
+    None,
+    /// The facts of all.
+    Parsed(Arc<ParsedModules>),
+    /// The cache has them.
+    Cached(Arc<CachedModules>),
+    /// An archive, with the offsets of the sources by the index of their entry, in ascending order.
+    Archive(FileRange, Arc<Offsets>),
+    /// A SquashFS image, with the sources by the index of their entry.
+    Squashfs(Arc<Squashfs>, Arc<BTreeMap<usize, Extent>>),
+    /// A directory on this machine.
+    Directory(Arc<PathBuf>),
+}
+
+/// Facts that are taken from the cache when the first one is asked for.
+#[derive(Debug)]
+pub(crate) struct CachedModules {
+    cache: FactsCache,
+    diff_id: String,
+    modules: OnceLock<ParsedModules>,
+}
+
+impl CachedModules {
+    pub fn new(cache: FactsCache, diff_id: &str) -> Self {
+        CachedModules {
+            cache,
+            diff_id: diff_id.to_owned(),
+            modules: OnceLock::new(),
+        }
+    }
+}
+
+impl Modules {
+    /// What the source of an entry says, which has this index. `None` if that cannot be read, or cannot be read any more.
+    pub fn get(&self, entry: &Entry, at: usize) -> Option<ModuleFacts> {
+        if !is_parsed(entry.path.as_bytes()) {
+            return None;
+        }
+        let key = u32::try_from(at).ok()?;
+        match self {
+            Modules::None => None,
+            Modules::Parsed(modules) => modules.get(&key).cloned(),
+            Modules::Cached(it) => {
+                let read = || it.cache.modules(&it.diff_id).unwrap_or_default();
+                it.modules.get_or_init(read).get(&key).cloned()
+            }
+            Modules::Archive(range, offsets) => {
+                let found = offsets.binary_search_by_key(&at, |(entry, _)| *entry);
+                let (_, offset) = offsets[found.ok()?];
+                parsed(entry, &range.slice(offset, entry.size))
+            }
+            Modules::Squashfs(image, extents) => {
+                parsed(entry, &image.file(extents.get(&at)?).ok()?)
+            }
+            Modules::Directory(root) => {
+                let root = beneath::root(root).ok()?;
+                let file = beneath::file(&root, entry.path.as_ref(), Links::Refused).ok()?;
+                parsed(entry, &FileRange::new(Arc::new(file), 0, entry.size))
+            }
+        }
+    }
+}
+
+fn parsed(entry: &Entry, bytes: &dyn ReadAt) -> Option<ModuleFacts> {
+    if entry.size > ModuleFacts::MOST_BYTES {
+        return None;
+    }
+    let mut source = vec![0; usize::try_from(entry.size).ok()?];
+    let count = bytes.read_at(0, &mut source).ok()?;
+    (count == source.len()).then(|| of_bytes(&source))
+}
+
+/// The facts of a source. Bytes that are not UTF-8 are in its comments and strings.
+fn of_bytes(source: &[u8]) -> ModuleFacts {
+    ModuleFacts::of(&String::from_utf8_lossy(source))
+}
+
+/// Whether a file is a source that may be parsed.
+pub(crate) fn is_parsed(path: &[u8]) -> bool {
+    let is_within = |directory: &str| memchr::memmem::find(path, directory.as_bytes()).is_some();
+    path.ends_with(ENDING) && !PASSED_OVER.iter().any(|it| is_within(it))
+}
+
+/// Notes where an archive has its sources.
+pub(crate) fn note(offsets: &mut Offsets, entry: usize, member: &Member) {
+    if member.sparse.is_none() && is_parsed(&member.path) {
+        offsets.push((entry, member.offset));
+    }
+}
+
+/// Parses the sources of a stream while it passes.
+#[derive(Debug, Default)]
+pub(crate) struct Parser {
+    /// Bytes of sources that wait.
+    waiting: AtomicU64,
+    /// Bytes of memory of all facts.
+    memory: AtomicU64,
+}
+
+impl Parser {
+    /// Sources that wait for a thread; one more is parsed by the thread that reads.
+    const MOST_WAITING: u64 = 16 << 20;
+
+    /// Whether a source may wait.
+    pub fn has_room(&self, source: &[u8]) -> bool {
+        let more = source.len() as u64;
+        let before = self.waiting.fetch_add(more, Ordering::Relaxed);
+        before + more <= Self::MOST_WAITING
+    }
+
+    /// The facts of a source, unless there is no memory for them.
+    pub fn parse(&self, source: &[u8]) -> Option<ModuleFacts> {
+        self.waiting
+            .fetch_sub(source.len() as u64, Ordering::Relaxed);
+        if self.memory.load(Ordering::Relaxed) > MOST_MEMORY {
+            return None;
+        }
+        let facts = of_bytes(source);
+        self.memory.fetch_add(facts.memory(), Ordering::Relaxed);
+        Some(facts)
+    }
+}

@@ -1,0 +1,145 @@
+//! Who should bring what is missing, and why it is not there.
+
+use imgcheck_base::lexical::directory_of;
+use imgcheck_base::version::requirement::{Requirement, normalized};
+use imgcheck_image::Node;
+use imgcheck_python::run::{Interpreter, Missing, Module};
+
+use super::facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
+use super::files::ImageFiles;
+use super::pythons::Pythons;
+use crate::stack::{Distribution, Environment};
+
+/// Describes the imports of one program.
+pub(super) struct Explainer<'e, 'i, 'r> {
+    pub pythons: &'e Pythons<'i, 'r>,
+    pub environment: &'e Environment,
+    pub label: &'e str,
+    pub program: &'e str,
+    pub is_command: bool,
+}
+
+impl<'r> Explainer<'_, '_, 'r> {
+    pub fn failure(
+        &self,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        missing: &Missing,
+        raises: &str,
+    ) -> ImportFailure {
+        let place = missing.chain.last();
+        let importer = place.and_then(|it| self.file_of(interpreter, &it.module));
+        let own = importer.and_then(|node| self.owner(&node.path()));
+        let known = self.pythons.knowledge.distribution_of(&missing.module);
+        let requirement = own.and_then(|it| requirement(it, &known));
+        let bringing = self.installed(&known);
+        let (reason, elsewhere) = self.reason(missing, &known, bringing);
+        ImportFailure {
+            program: self.program.to_owned(),
+            is_command: self.is_command,
+            module: missing.module.clone(),
+            name: missing.name.clone().unwrap_or_default(),
+            raises: raises.to_owned(),
+            importer: importer.map(Node::path).unwrap_or_default(),
+            line: place.map_or(0, |it| it.line),
+            layer: importer.and_then(Node::layer),
+            distribution: own.map(|it| it.name.clone()).unwrap_or_default(),
+            version: bringing.map(|it| it.version.clone()).unwrap_or_default(),
+            requirement: requirement.unwrap_or_default(),
+            missing: known,
+            reason,
+            elsewhere,
+            environment: self.label.to_owned(),
+            certain: match self.is_command {
+                true => self.environment.is_certain,
+                false => self.pythons.is_launch_known,
+            },
+        }
+    }
+
+    /// What was imported, in order.
+    pub fn tree(&self, interpreter: &Interpreter<ImageFiles<'_, 'r>>) -> ImportTree {
+        let modules = interpreter.modules().map(|module| ImportedModule {
+            name: module.name.clone(),
+            file: module.file.map(Node::path).unwrap_or_default(),
+            importer: module.imported_by.module.clone(),
+            line: module.imported_by.line,
+            is_unread: module.is_unread(),
+            changes_search: module.changes_search(),
+            raises: module
+                .failure()
+                .map(|it| it.class.clone())
+                .unwrap_or_default(),
+        });
+        ImportTree {
+            environment: self.label.to_owned(),
+            program: self.program.to_owned(),
+            modules: modules.collect(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn file_of(
+        &self,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        module: &str,
+    ) -> Option<Node<'r>> {
+        let is_it = |it: &&Module<Node<'r>>| it.name == module;
+        match interpreter.modules().find(is_it).and_then(|it| it.file) {
+            None if self.is_command && module == "__main__" => {
+                let root = self.pythons.root;
+                root.resolve_as(self.program, self.pythons.user).ok()
+            }
+            file => file,
+        }
+    }
+
+    /// The distribution of a file below a directory of packages, judging by the name of its package.
+    fn owner(&self, path: &str) -> Option<&Distribution> {
+        let mut sites = self.environment.sites.iter();
+        let rest = sites.find_map(|site| path.strip_prefix(site.as_str())?.strip_prefix('/'))?;
+        let module = rest.strip_suffix(".py").unwrap_or(rest).replace('/', ".");
+        self.installed(&self.pythons.knowledge.distribution_of(&module))
+    }
+
+    /// A distribution of this environment.
+    fn installed(&self, name: &str) -> Option<&Distribution> {
+        let mut all = self.pythons.distributions.iter();
+        all.find(|it| it.name == name && self.environment.sites.contains(&it.site))
+    }
+
+    fn reason(
+        &self,
+        missing: &Missing,
+        name: &str,
+        installed: Option<&Distribution>,
+    ) -> (AbsenceReason, String) {
+        let is_part = missing.name.is_some() || missing.module.contains('.');
+        if is_part {
+            return (AbsenceReason::OtherVersion, String::new());
+        }
+        if let Some(release) = self.pythons.knowledge.removed(&missing.module) {
+            return (AbsenceReason::Removed, release.clone());
+        }
+        if let Some(distribution) = installed {
+            return (
+                AbsenceReason::MetadataOnly,
+                directory_of(&distribution.path).to_owned(),
+            );
+        }
+        let mut all = self.pythons.distributions.iter();
+        match all.find(|it| it.name == name) {
+            Some(other) => (AbsenceReason::OtherPython, other.site.clone()),
+            None => (AbsenceReason::NotInstalled, String::new()),
+        }
+    }
+}
+
+/// The requirement of a distribution on another.
+fn requirement(distribution: &Distribution, name: &str) -> Option<String> {
+    let mut all = distribution.requires.iter();
+    let found = all.find(|text| {
+        let requirement = Requirement::parse(text);
+        requirement.is_ok_and(|it| normalized(it.name) == name)
+    });
+    found.cloned()
+}

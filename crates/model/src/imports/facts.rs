@@ -1,0 +1,107 @@
+//! What is said of imports.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An import that certainly fails.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImportFailure {
+    /// What is executed: the script, `-c`, or a module.
+    pub program: String,
+    /// Whether the image starts it. Otherwise it is a package that is installed.
+    pub is_command: bool,
+    /// The module that is not found, or that lacks the name: `typing_extensions`.
+    pub module: String,
+    /// The name that the module lacks; empty if there is no such module.
+    pub name: String,
+    /// The class of what Python raises: `ModuleNotFoundError`.
+    pub raises: String,
+    /// The file whose import fails; empty for the command itself.
+    pub importer: String,
+    /// The line of the import; 0 for the command itself.
+    pub line: u32,
+    /// Layer index of that file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
+    /// The distribution with the file whose import fails, by normalized name (PEP 503); empty if none is known.
+    pub distribution: String,
+    /// The distribution that should bring the module; empty if none is known.
+    pub missing: String,
+    /// Its version in this environment, if it is installed; else empty.
+    pub version: String,
+    /// The requirement of the importing distribution on it, as written; empty if it has none.
+    pub requirement: String,
+    /// Why the module is absent.
+    pub reason: AbsenceReason,
+    /// Where a copy is that this Python does not see, or the release that removed it; empty if there is none.
+    pub elsewhere: String,
+    /// The environment, by its prefix.
+    pub environment: String,
+    /// Whether the image starts this Python for certain, and its whole search path is known.
+    pub certain: bool,
+}
+
+impl ImportFailure {
+    /// What Python prints, and where.
+    pub(super) fn shown(&self) -> String {
+        let problem = match self.name.as_str() {
+            "" => format!("No module named '{}'", self.module),
+            name => format!("cannot import name '{name}' from '{}'", self.module),
+        };
+        let place = match self.importer.as_str() {
+            "" => String::new(),
+            importer => format!(" ({importer}, line {})", self.line),
+        };
+        format!("{}: {problem}{place}", self.raises)
+    }
+}
+
+/// Why a module, or a name of one, is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AbsenceReason {
+    /// Nothing of its distribution is in the image.
+    #[default]
+    NotInstalled,
+    /// It is installed for another Python.
+    OtherPython,
+    /// Of its distribution only the metadata is left.
+    MetadataOnly,
+    /// A release of Python removed it from the standard library: `elsewhere` is that release.
+    Removed,
+    /// The installed version of the module does not have the name, or not this submodule.
+    OtherVersion,
+}
+
+/// What a program imports, in the order of execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportTree {
+    /// The environment, by its prefix.
+    pub environment: String,
+    /// What is executed: the script, `-c`, or a module.
+    pub program: String,
+    /// The modules.
+    pub modules: Vec<ImportedModule>,
+    /// What certainly ends it, as Python prints it.
+    pub failures: Vec<String>,
+}
+
+/// A module that is imported.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportedModule {
+    /// Its name.
+    pub name: String,
+    /// Its file; empty if it has none.
+    pub file: String,
+    /// The module that imports it first; empty for the program itself.
+    pub importer: String,
+    /// The line of that import.
+    pub line: u32,
+    /// What the import raises; empty if nothing is known to.
+    pub raises: String,
+    /// Its source was not read, or is not understood: after it, a module that is not found is no failure.
+    pub is_unread: bool,
+    /// It changes where modules are found: after it, a module that is not found is no failure.
+    pub changes_search: bool,
+}

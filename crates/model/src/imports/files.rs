@@ -1,0 +1,122 @@
+//! The modules of an image's files.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use imgcheck_image::{Content, Credentials, Node, RootFilesystem};
+use imgcheck_python::ModuleFacts;
+use imgcheck_python::run::{Files, Found};
+
+use super::listing::Listing;
+use super::pythons::Reader;
+
+/// The directories by release and node.
+type Listings<'r> = HashMap<(String, Node<'r>), Rc<Listing<'r>>>;
+
+/// The files of an image, as the Python of one release sees them. Copies share what they have read.
+#[derive(Clone)]
+pub(super) struct ImageFiles<'s, 'r> {
+    root: &'r RootFilesystem<'r>,
+    user: &'s Credentials,
+    reader: Reader<'s, 'r>,
+    release: String,
+    listings: Rc<RefCell<Listings<'r>>>,
+    sources: Rc<RefCell<HashMap<Node<'r>, Option<Arc<ModuleFacts>>>>>,
+}
+
+impl<'s, 'r> ImageFiles<'s, 'r> {
+    pub fn new(
+        root: &'r RootFilesystem<'r>,
+        user: &'s Credentials,
+        reader: Reader<'s, 'r>,
+    ) -> Self {
+        ImageFiles {
+            root,
+            user,
+            reader,
+            release: String::new(),
+            listings: Rc::default(),
+            sources: Rc::default(),
+        }
+    }
+
+    pub fn for_release(&self, release: &str) -> Self {
+        ImageFiles {
+            release: release.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The facts of a script, or of the `__main__` of a directory.
+    pub fn script(&self, node: Node<'r>) -> Option<Arc<ModuleFacts>> {
+        let node = match node.is_directory() {
+            true => self
+                .root
+                .resolve_as(&format!("{}/__main__.py", node.path()), self.user)
+                .ok()?,
+            false => node,
+        };
+        self.facts(node)
+    }
+
+    /// The sources that were read and are not in the facts of the image yet.
+    pub fn into_read(self) -> Vec<(Node<'r>, Arc<ModuleFacts>)> {
+        let sources = self.sources.borrow();
+        let read = sources.iter();
+        let read = read.filter(|(node, _)| matches!(node.content(), Some(Content::Unread)));
+        read.filter_map(|(node, facts)| Some((*node, facts.clone()?)))
+            .collect()
+    }
+
+    /// What reads sources.
+    pub fn reader(&self) -> Reader<'s, 'r> {
+        self.reader
+    }
+
+    /// Whether a source has to be read.
+    pub fn is_unread(&self, file: Node<'r>) -> bool {
+        let is_unread = matches!(file.content(), Some(Content::Unread));
+        is_unread && !self.sources.borrow().contains_key(&file)
+    }
+
+    /// Keeps what was read of sources.
+    pub fn keep(&self, read: impl Iterator<Item = (Node<'r>, Option<ModuleFacts>)>) {
+        let read = read.map(|(file, facts)| (file, facts.map(Arc::new)));
+        self.sources.borrow_mut().extend(read);
+    }
+
+    fn listing(&self, directory: Node<'r>) -> Rc<Listing<'r>> {
+        let key = (self.release.clone(), directory);
+        let known = self.listings.borrow().get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let listing = Rc::new(Listing::of(directory, &self.release, self.user));
+            self.listings.borrow_mut().insert(key, listing.clone());
+            listing
+        })
+    }
+}
+
+impl<'r> Files for ImageFiles<'_, 'r> {
+    type File = Node<'r>;
+
+    fn find(&self, directory: Node<'r>, name: &str) -> Option<Found<Node<'r>>> {
+        let init = |directory| self.listing(directory).init();
+        self.listing(directory).find(name, init)
+    }
+
+    fn facts(&self, file: Node<'r>) -> Option<Arc<ModuleFacts>> {
+        if let Some(known) = self.sources.borrow().get(&file) {
+            return known.clone();
+        }
+        let facts = match file.content()? {
+            Content::Module(facts) => Some(facts.clone()),
+            Content::Text(text) => Some(Arc::new(ModuleFacts::of(text))),
+            Content::Unread => (self.reader)(file).map(Arc::new),
+            Content::Bytes(_) | Content::Elf(_) | Content::BrokenElf { .. } => None,
+        };
+        self.sources.borrow_mut().insert(file, facts.clone());
+        facts
+    }
+}

@@ -1,0 +1,230 @@
+//! What the Pythons of an image import, and which imports certainly fail: the program that the image starts, and each package of the tables
+//! of processes.
+//!
+//! The rules of Python are in [`imgcheck_python::run`]; here are the files, the search path and what is said of a failure.
+
+mod explain;
+mod facts;
+mod files;
+mod knowledge;
+mod listing;
+mod prefetch;
+mod pythons;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+
+use imgcheck_base::error::{Error, Result};
+use imgcheck_base::limits::Limit;
+use imgcheck_image::Node;
+use imgcheck_python::ModuleFacts;
+use imgcheck_python::run::{Failure, Interpreter, Outcome, Platform, Search};
+
+use crate::stack::{Environment, Labels, PythonProgram};
+use explain::Explainer;
+pub use facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
+use files::ImageFiles;
+pub use knowledge::Knowledge;
+pub use pythons::{Pythons, Reader};
+
+/// The stack of the thread that plays imports: a chain of imports is a chain of calls.
+const STACK: usize = 512 << 20;
+
+/// The file by which Python knows its library.
+const LANDMARK: &str = "os.py";
+
+/// What was imported.
+#[derive(Debug, Clone, Default)]
+pub struct Imports<'r> {
+    /// The imports that certainly fail, the first of each program.
+    pub failures: Vec<ImportFailure>,
+    /// What each program imports.
+    pub trees: Vec<ImportTree>,
+    /// The sources that were read.
+    pub read: Vec<(Node<'r>, Arc<ModuleFacts>)>,
+    /// Modules whose sources matter and could not be read, with the program that imports them.
+    pub unread: BTreeMap<String, String>,
+    lookups: u64,
+}
+
+impl<'r> Pythons<'_, 'r> {
+    /// Plays the imports of all environments.
+    ///
+    /// # Errors
+    /// [`Limit::PythonLookups`] is exceeded.
+    pub fn play(&self, reader: Reader<'_, 'r>) -> Result<Imports<'r>> {
+        let imports = self.played(reader);
+        let checked = self.limits.check(Limit::PythonLookups, imports.lookups);
+        checked.map_err(|exceeded| Error::limit("the imports of Python", exceeded))?;
+        Ok(imports)
+    }
+
+    fn played(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
+        if self.environments.is_empty() {
+            return Imports::default();
+        }
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().stack_size(STACK);
+            let played = thread.spawn_scoped(scope, || self.play_here(reader));
+            let played = played.ok().and_then(|thread| thread.join().ok());
+            played.unwrap_or_default()
+        })
+    }
+
+    fn play_here(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
+        let mut imports = Imports::default();
+        let labels = Labels::of(self.environments);
+        let files = ImageFiles::new(self.root, self.user, reader);
+        for environment in self.environments {
+            let files = files.for_release(&environment.release);
+            let Some(search) = self.search(environment) else {
+                continue;
+            };
+            if self.reads {
+                prefetch::read(&files, &search, self.packages);
+            }
+            let label = labels.label(environment);
+            let run = Run {
+                pythons: self,
+                environment,
+                label: &label,
+                files: &files,
+                search: &search,
+            };
+            run.program(&mut imports);
+            for package in self.packages {
+                run.package(package, &mut imports);
+            }
+        }
+        imports.read = files.into_read();
+        imports
+    }
+
+    /// Whether an editable install brings modules to an environment.
+    fn has_finder(&self, environment: &Environment) -> bool {
+        let mut sites = environment.sites.iter();
+        sites.any(|site| {
+            let site = self.root.resolve_as(site, self.user);
+            site.is_ok_and(|it| it.children().any(|file| is_finder(file.name())))
+        })
+    }
+
+    /// How an environment finds modules.
+    fn search(&self, environment: &Environment) -> Option<Search<Node<'r>>> {
+        let (major, minor) = environment.release.split_once('.')?;
+        let release = (major.parse().ok()?, minor.parse().ok()?);
+        let nodes = |paths: &[String]| -> Vec<Node<'r>> {
+            let found = paths.iter();
+            let found = found.filter_map(|it| self.root.resolve_as(it, self.user).ok());
+            found.collect()
+        };
+        let (before, after) = environment.sites.split_at(environment.before_standard);
+        let standard = nodes(&environment.standard_library);
+        // The landmark of `getpath.py`. An archive with the library is not read.
+        standard.iter().find(|it| it.lookup(LANDMARK).is_some())?;
+        let path = [nodes(before), standard.clone(), nodes(after)].concat();
+        Some(Search {
+            path,
+            standard,
+            is_known: environment.gaps.is_empty() && !self.has_finder(environment),
+            builtin: self.knowledge.builtin.clone(),
+            optional: self.knowledge.optional(release),
+            finders: self.knowledge.finders(),
+            platform: Platform { release },
+            most_lookups: self.limits.of(Limit::PythonLookups),
+        })
+    }
+}
+
+/// Whether a file is the finder of an editable install, which finds modules in any directory (`setuptools/command/editable_wheel.py`).
+fn is_finder(name: &str) -> bool {
+    name.starts_with("__editable__") && name.ends_with("_finder.py")
+}
+
+/// One environment whose imports are played.
+struct Run<'p, 'i, 'r> {
+    pythons: &'p Pythons<'i, 'r>,
+    environment: &'p Environment,
+    label: &'p str,
+    files: &'p ImageFiles<'p, 'r>,
+    search: &'p Search<Node<'r>>,
+}
+
+impl<'r> Run<'_, '_, 'r> {
+    /// What the image starts.
+    fn program(&self, imports: &mut Imports<'r>) {
+        let Some(program) = &self.environment.program else {
+            return;
+        };
+        let mut interpreter = Interpreter::new(self.files, self.search);
+        let (name, outcome) = match program {
+            PythonProgram::Script(path) => {
+                let node = self.pythons.root.resolve_as(path, self.pythons.user);
+                let facts = node.ok().and_then(|it| self.files.script(it));
+                let Some(facts) = facts else {
+                    return;
+                };
+                (path.as_str(), interpreter.run(facts))
+            }
+            PythonProgram::Code(code) => ("-c", interpreter.run(Arc::new(ModuleFacts::of(code)))),
+            PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
+        };
+        self.note(name, true, &interpreter, &outcome, imports);
+    }
+
+    /// A package of the tables, if it is there.
+    fn package(&self, package: &str, imports: &mut Imports<'r>) {
+        let mut interpreter = Interpreter::new(self.files, self.search);
+        if interpreter.is_there(package) {
+            let outcome = interpreter.import(package);
+            self.note(package, false, &interpreter, &outcome, imports);
+        }
+    }
+
+    fn note(
+        &self,
+        program: &str,
+        is_command: bool,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        outcome: &Outcome,
+        imports: &mut Imports<'r>,
+    ) {
+        let explainer = Explainer {
+            pythons: self.pythons,
+            environment: self.environment,
+            label: self.label,
+            program,
+            is_command,
+        };
+        imports.lookups += interpreter.lookups();
+        let mut failures = Vec::new();
+        let missing = match outcome {
+            Outcome::Failed(failure) => failure.missing.as_deref(),
+            _ => None,
+        };
+        if let Some((missing, failure)) = missing.zip(failure_of(outcome)) {
+            let failure = explainer.failure(interpreter, missing, &failure.class);
+            failures.push(failure.shown());
+            if !imports.failures.contains(&failure) {
+                imports.failures.push(failure);
+            }
+        }
+        let unread = interpreter.modules().filter(|it| it.is_unread());
+        let unread = unread.filter_map(|it| Some(it.file?.path()));
+        imports
+            .unread
+            .extend(unread.map(|path| (path, program.to_owned())));
+        imports.trees.push(ImportTree {
+            failures,
+            ..explainer.tree(interpreter)
+        });
+    }
+}
+
+fn failure_of(outcome: &Outcome) -> Option<&Failure> {
+    match outcome {
+        Outcome::Failed(failure) => Some(failure),
+        _ => None,
+    }
+}

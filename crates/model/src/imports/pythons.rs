@@ -1,0 +1,34 @@
+//! The Pythons whose imports are played.
+
+use imgcheck_base::limits::Limits;
+use imgcheck_image::{Credentials, Node, RootFilesystem};
+use imgcheck_python::ModuleFacts;
+
+use super::knowledge::Knowledge;
+use crate::stack::{Distribution, Environment};
+
+/// The Pythons of one image.
+#[derive(Debug, Clone, Copy)]
+pub struct Pythons<'i, 'r> {
+    /// The root filesystem.
+    pub root: &'r RootFilesystem<'r>,
+    /// Who runs them.
+    pub user: &'i Credentials,
+    /// The environments.
+    pub environments: &'i [Environment],
+    /// What is installed.
+    pub distributions: &'i [Distribution],
+    /// What imports rest on.
+    pub knowledge: &'i Knowledge,
+    /// The packages that are imported where they are installed: modules.
+    pub packages: &'i [String],
+    /// Whether nothing of how the container starts is unknown, such as the value of PYTHONPATH.
+    pub is_launch_known: bool,
+    /// Whether sources are read: then all at once.
+    pub reads: bool,
+    /// Bounds.
+    pub limits: &'i Limits,
+}
+
+/// Reads the source of a module that is unread so far; `None` if that cannot be read.
+pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Option<ModuleFacts> + Sync);

@@ -1,0 +1,169 @@
+//! Bounds the nesting of a source before it is parsed: parsing, visiting and dropping a syntax tree recurse.
+
+use ruff_python_ast::token::TokenKind;
+use ruff_python_parser::{Mode, lexer};
+
+/// Blocks inside one another. CPython allows 100 (`MAXINDENT` in `Parser/lexer/state.h`).
+const MOST_INDENTS: usize = 100;
+
+/// Tokens of one expression that can each be a level of its tree. The longest sum of SymPy has 2,500.
+const MOST_OPERATORS: usize = 10_000;
+
+/// The most levels of a tree that fit on the stack of any thread.
+const FEW_OPERATORS: usize = 60;
+
+/// How deep the syntax tree of a source can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Any thread can parse it.
+    Shallow,
+    /// It needs a thread with a large stack.
+    Deep,
+    /// It is not parsed.
+    TooDeep,
+}
+
+/// An upper bound for the depth of a source, by its tokens.
+///
+/// Between two commas of one pair of brackets, each operator, bracket or keyword can be a level below the one before.
+pub(crate) fn of(source: &str) -> Depth {
+    let mut lexer = lexer::lex(source, Mode::Module);
+    let mut indents = 0_usize;
+    let mut open = Operators::default();
+    let mut most = 0;
+    loop {
+        match lexer.next_token() {
+            TokenKind::EndOfFile => break,
+            TokenKind::Newline => open = Operators::default(),
+            TokenKind::Indent => indents += 1,
+            TokenKind::Dedent => indents = indents.saturating_sub(1),
+            TokenKind::Comma => open.separate(),
+            TokenKind::Lpar
+            | TokenKind::Lsqb
+            | TokenKind::Lbrace
+            | TokenKind::FStringStart
+            | TokenKind::TStringStart => open.enter(),
+            TokenKind::Rpar
+            | TokenKind::Rsqb
+            | TokenKind::Rbrace
+            | TokenKind::FStringEnd
+            | TokenKind::TStringEnd => open.leave(),
+            TokenKind::Name
+            | TokenKind::String
+            | TokenKind::Int
+            | TokenKind::Float
+            | TokenKind::Comment
+            | TokenKind::NonLogicalNewline
+            | TokenKind::FStringMiddle
+            | TokenKind::TStringMiddle => {}
+            _ => open.add(),
+        }
+        most = most.max(open.all);
+        if indents > MOST_INDENTS || most > MOST_OPERATORS {
+            return Depth::TooDeep;
+        }
+    }
+    match most + indents > FEW_OPERATORS {
+        true => Depth::Deep,
+        false => Depth::Shallow,
+    }
+}
+
+/// Operators since the last comma, of the brackets that are open.
+#[derive(Default)]
+struct Operators {
+    /// Of each pair of brackets outside the innermost.
+    outer: Vec<Level>,
+    innermost: Level,
+    /// The sum of what is current.
+    all: usize,
+}
+
+/// Operators in one pair of brackets.
+#[derive(Default)]
+struct Level {
+    current: usize,
+    /// The most between two commas before.
+    most: usize,
+}
+
+impl Operators {
+    fn add(&mut self) {
+        self.innermost.current += 1;
+        self.all += 1;
+    }
+
+    fn enter(&mut self) {
+        self.add();
+        self.outer.push(std::mem::take(&mut self.innermost));
+    }
+
+    /// What was in the brackets is below what follows them: `f(x).y`.
+    fn leave(&mut self) {
+        let left = std::mem::replace(&mut self.innermost, self.outer.pop().unwrap_or_default());
+        let inside = left.most.max(left.current);
+        self.innermost.current += inside;
+        self.all += inside - left.current;
+        self.add();
+    }
+
+    fn separate(&mut self) {
+        let level = &mut self.innermost;
+        self.all -= level.current;
+        level.most = level.most.max(level.current);
+        level.current = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_nesting_is_bounded() {
+        for (unit, end) in [
+            ("(", ""),
+            ("-", "1"),
+            ("not ", "1"),
+            ("lambda: ", "1"),
+            ("1+", "1"),
+            ("1 if 1 else ", "1"),
+            ("a.", "b"),
+            ("x**", "1"),
+            ("f(", ""),
+            ("{1:", ""),
+            ("[0 for x in ", "y"),
+            ("await ", "x"),
+        ] {
+            let source = format!("{}{end}\n", unit.repeat(20_000));
+            assert_eq!(of(&source), Depth::TooDeep, "{unit}");
+        }
+        let calls = format!("f{}\n", "(x)".repeat(20_000));
+        assert_eq!(of(&calls), Depth::TooDeep);
+        let strings = format!("{}{}\n", "f'{".repeat(15_000), "}'".repeat(15_000));
+        assert_eq!(of(&strings), Depth::TooDeep);
+        let blocks = (0..200).map(|level| format!("{}if x:\n", " ".repeat(level)));
+        assert_eq!(of(&blocks.collect::<String>()), Depth::TooDeep);
+    }
+
+    #[test]
+    fn what_is_in_brackets_counts_after_them() {
+        let source = format!(
+            "{}x{}\n",
+            "(".repeat(200),
+            format!("{})", ".y".repeat(200)).repeat(200)
+        );
+        assert_eq!(of(&source), Depth::TooDeep);
+    }
+
+    #[test]
+    fn long_lists_are_shallow() {
+        let list = format!(
+            "x = [\n{}]\n",
+            "  (-1, 'a' 'b', {'c': d.e}),\n".repeat(5_000)
+        );
+        assert_eq!(of(&list), Depth::Shallow);
+        let middle = format!("x = {}1\n", "1 + ".repeat(200));
+        assert_eq!(of(&middle), Depth::Deep);
+    }
+}

@@ -1,0 +1,122 @@
+//! The facts of one module.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::condition::Condition;
+
+/// What the source of one module says about its import.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModuleFacts {
+    /// Why nothing is known about the module. Then it may import and bind anything.
+    pub unread: Option<Unread>,
+    /// What its execution does, in order. Blocks are flat: each ends with [`Step::End`].
+    pub steps: Vec<Step>,
+    /// Names that the module may bind, sorted. Those of `from M import NAME` without `as` are left out: the steps have them.
+    pub names: Vec<String>,
+    /// The module may have names that are not listed: it has a `__getattr__`, or uses `globals()`, `exec()` or its own entry in
+    /// `sys.modules`.
+    pub has_dynamic_names: bool,
+    /// Modules may be found below the module that have no file there: it uses `__path__` or changes `sys.modules`.
+    pub has_dynamic_submodules: bool,
+    /// It changes what any import finds: `sys.path`, `sys.meta_path`, `sys.path_hooks` or a package directory.
+    pub changes_search: bool,
+    /// The modules that it puts into `sys.modules` by name.
+    pub provided: Vec<String>,
+    /// Names of attributes that it sets on what it imports, sorted.
+    pub patched: Vec<String>,
+}
+
+/// Why the source of a module was not examined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Unread {
+    /// It is longer than [`ModuleFacts::MOST_BYTES`].
+    TooLong,
+    /// Its expressions or blocks are nested too deeply.
+    TooDeep,
+    /// It is not valid Python, or not valid for the parser.
+    Syntax,
+}
+
+/// A step of the execution of a module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Step {
+    /// `import` or `from … import`.
+    Import(Import),
+    /// `try`. Then follow its body, [`Step::Except`], [`Step::Else`] and [`Step::Finally`] with theirs, and [`Step::End`].
+    Try,
+    /// `except` with the names of the exceptions without module; none for all. An expression is `?`.
+    Except(Vec<String>),
+    /// `if`. Then follow its body, [`Step::Else`] with the alternative, and [`Step::End`].
+    If(Condition),
+    /// A block that may run or not, such as the body of a loop; ends with [`Step::End`].
+    Maybe,
+    /// The alternative of the innermost block.
+    Else,
+    /// The `finally` of the innermost block.
+    Finally,
+    /// The end of the innermost block.
+    End,
+    /// `raise` with the name of the exception without module; empty for one that is raised again, `?` for an expression.
+    Raise(String),
+    /// `sys.exit()` and its like.
+    Exit,
+    /// In a `try`: statements that may raise anything.
+    Other,
+}
+
+/// An import of one module.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Import {
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The number of leading dots.
+    pub level: u32,
+    /// The name of the module, without leading dots.
+    pub module: String,
+    /// The names after `from … import`, `*` for all; none for a plain `import`.
+    pub names: Vec<String>,
+}
+
+impl ModuleFacts {
+    /// Longer sources are not examined. Few published modules are longer than a megabyte, and none of them imports much.
+    pub const MOST_BYTES: u64 = 2 << 20;
+
+    /// The facts of a module whose source is not examined.
+    pub fn unread(why: Unread) -> Self {
+        ModuleFacts {
+            unread: Some(why),
+            has_dynamic_names: true,
+            has_dynamic_submodules: true,
+            ..ModuleFacts::default()
+        }
+    }
+
+    /// All imports, whether they are executed or not.
+    pub fn imports(&self) -> impl Iterator<Item = &Import> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Import(import) => Some(import),
+            _ => None,
+        })
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn memory(&self) -> u64 {
+        let text = |text: &String| size_of::<String>() + text.len();
+        let texts = |all: &[String]| all.iter().map(text).sum::<usize>();
+        let step = |step: &Step| {
+            let more = match step {
+                Step::Import(import) => import.module.len() + texts(&import.names),
+                Step::Except(names) => texts(names),
+                Step::Raise(name) => name.len(),
+                Step::If(condition) => condition.memory(),
+                _ => 0,
+            };
+            size_of::<Step>() + more
+        };
+        let steps: usize = self.steps.iter().map(step).sum();
+        let names = [&self.names, &self.provided, &self.patched];
+        let names: usize = names.iter().map(|it| texts(it)).sum();
+        (size_of::<Self>() + steps + names) as u64
+    }
+}

@@ -1,0 +1,106 @@
+//! What an import raises, and who catches it.
+
+use std::sync::Arc;
+
+/// An exception that ends the execution of a module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The name of its class.
+    pub class: String,
+    /// The import that it is about; `None` for one that has nothing to do with an import.
+    pub missing: Option<Arc<Missing>>,
+}
+
+/// An import that certainly fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The module that is not found, or that lacks the name.
+    pub module: String,
+    /// The name that the module lacks; `None` if there is no such module.
+    pub name: Option<String>,
+    /// The imports that lead there, outermost first: the last one fails. Of many, the last dozen.
+    pub chain: Vec<Place>,
+}
+
+/// Where a module imports another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The importing module; empty for the command itself.
+    pub module: String,
+    /// The line, counted from 1.
+    pub line: u32,
+}
+
+/// Whether something holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl From<bool> for Answer {
+    fn from(holds: bool) -> Self {
+        match holds {
+            true => Answer::Yes,
+            false => Answer::No,
+        }
+    }
+}
+
+pub(super) const NOT_FOUND: &str = "ModuleNotFoundError";
+pub(super) const IMPORT_ERROR: &str = "ImportError";
+pub(super) const EXIT: &str = "SystemExit";
+
+/// Classes that are no base classes of those above.
+const UNRELATED: [&str; 23] = [
+    "ArithmeticError",
+    "AssertionError",
+    "AttributeError",
+    "EOFError",
+    "EnvironmentError",
+    "FileNotFoundError",
+    "IOError",
+    "IndexError",
+    "KeyError",
+    "KeyboardInterrupt",
+    "LookupError",
+    "MemoryError",
+    "NameError",
+    "NotImplementedError",
+    "OSError",
+    "PermissionError",
+    "RecursionError",
+    "RuntimeError",
+    "StopIteration",
+    "SyntaxError",
+    "TypeError",
+    "UnicodeDecodeError",
+    "ValueError",
+];
+
+/// Whether an `except` with these classes catches an exception of a class.
+pub(super) fn catches(classes: &[String], raised: &str) -> Answer {
+    if classes.is_empty() {
+        return Answer::Yes;
+    }
+    let mut answer = Answer::No;
+    for class in classes {
+        match class.as_str() {
+            "BaseException" => return Answer::Yes,
+            "Exception" if raised != EXIT => return Answer::Yes,
+            "Exception" => {}
+            IMPORT_ERROR if raised == NOT_FOUND => return Answer::Yes,
+            class if class == raised => return Answer::Yes,
+            class => {
+                let is_import = [NOT_FOUND, IMPORT_ERROR, EXIT];
+                let is_unrelated = is_import.contains(&raised)
+                    && (UNRELATED.contains(&class) || is_import.contains(&class));
+                if !is_unrelated {
+                    answer = Answer::Unknown;
+                }
+            }
+        }
+    }
+    answer
+}

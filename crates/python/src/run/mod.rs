@@ -1,0 +1,298 @@
+//! Plays the imports of a program: which file each module is, and which imports certainly fail.
+//!
+//! Source: CPython's `Lib/importlib/_bootstrap.py` (`_find_and_load`, `_handle_fromlist`) and `_bootstrap_external.py` (`PathFinder`,
+//! `FileFinder`). Only what is certainly executed counts: functions are not entered, and a condition that depends on more than the
+//! release and the platform skips its block. Where anything can happen, an import is unknown, which is never a failure.
+
+mod blocks;
+mod execute;
+mod failure;
+mod module;
+mod names;
+mod platform;
+mod search;
+
+use std::collections::BTreeSet;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::facts::ModuleFacts;
+pub use failure::{Failure, Missing, Place};
+use module::{Located, State, Table};
+pub use module::{Module, ModuleKind};
+pub use platform::Platform;
+
+/// Imports inside one another that are followed; CPython's recursion limit allows about as many.
+const MOST_NESTED: usize = 400;
+
+/// The name of the module that is executed as a program.
+const MAIN: &str = "__main__";
+
+/// The innermost imports that a failure names.
+const MOST_PLACES: usize = 12;
+
+/// The directories and modules of a file system.
+pub trait Files {
+    /// A file or directory. The same one is always equal.
+    type File: Copy + Eq + Hash;
+
+    /// What Python finds for a module in a directory: a package, else a file.
+    fn find(&self, directory: Self::File, name: &str) -> Option<Found<Self::File>>;
+
+    /// The facts of a source; `None` if it was not read.
+    fn facts(&self, file: Self::File) -> Option<Arc<ModuleFacts>>;
+}
+
+/// What a directory has for the name of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found<F> {
+    /// A package: its directory and its `__init__`.
+    Package(F, Source<F>),
+    /// A module in one file.
+    Module(Source<F>),
+    /// A directory without `__init__`.
+    Directory(F),
+}
+
+/// The file of a module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source<F> {
+    /// A `.py` file.
+    Text(F),
+    /// An extension module, or one that is compiled.
+    Binary(F),
+}
+
+/// How an interpreter finds modules.
+#[derive(Debug, Clone)]
+pub struct Search<F> {
+    /// The directories of `sys.path` that exist.
+    pub path: Vec<F>,
+    /// Those of the standard library, whose modules are taken to be importable.
+    pub standard: Vec<F>,
+    /// Whether the search path is known completely.
+    pub is_known: bool,
+    /// Modules that the interpreter itself may contain.
+    pub builtin: BTreeSet<String>,
+    /// Modules that are no failure if they are absent: parts of the standard library.
+    pub optional: BTreeSet<String>,
+    /// Modules that packages find by other means: top-level name of the package, and prefix of the modules.
+    pub finders: Vec<(String, String)>,
+    /// The interpreter.
+    pub platform: Platform,
+    /// Most directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
+    pub most_lookups: u64,
+}
+
+/// What becomes of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing that is known prevents it.
+    Imported,
+    /// It certainly raises.
+    Failed(Arc<Failure>),
+    /// It may succeed or not.
+    Unknown,
+}
+
+/// An interpreter that imports modules.
+pub struct Interpreter<'f, F: Files> {
+    files: &'f F,
+    search: &'f Search<F::File>,
+    modules: Table<F::File>,
+    /// Names that modules put into `sys.modules`.
+    provided: BTreeSet<String>,
+    /// Attributes that modules set on others.
+    patched: BTreeSet<String>,
+    /// Whether a module changes where modules are found.
+    is_search_changed: bool,
+    lookups: u64,
+    /// The imports that are being executed.
+    stack: Vec<Place>,
+    /// The module that is executed as a program; empty if there is none.
+    main: String,
+}
+
+impl<'f, F: Files> Interpreter<'f, F> {
+    /// An interpreter that has imported nothing.
+    pub fn new(files: &'f F, search: &'f Search<F::File>) -> Self {
+        Interpreter {
+            files,
+            search,
+            modules: Table::default(),
+            provided: BTreeSet::new(),
+            patched: BTreeSet::new(),
+            is_search_changed: !search.is_known,
+            lookups: 0,
+            stack: Vec::new(),
+            main: String::new(),
+        }
+    }
+
+    /// `import NAME`, as `python -c` executes it.
+    pub fn import(&mut self, name: &str) -> Outcome {
+        self.within(Place::default(), |it| it.import_dotted(name))
+    }
+
+    /// Executes a source as `__main__`.
+    pub fn run(&mut self, facts: Arc<ModuleFacts>) -> Outcome {
+        self.main = MAIN.to_owned();
+        let module = Module::new(MAIN, ModuleKind::Source, None, Some(facts));
+        self.modules.insert(MAIN, module);
+        self.execute(MAIN)
+    }
+
+    /// `python -m NAME`.
+    pub fn run_module(&mut self, name: &str) -> Outcome {
+        self.within(Place::default(), |it| {
+            if let Some((package, _)) = name.rsplit_once('.') {
+                let outcome = it.import_dotted(package);
+                if outcome != Outcome::Imported {
+                    return outcome;
+                }
+            }
+            match it.locate(name) {
+                Located::Module(module) if module.path.is_some() => {
+                    it.import_dotted(name);
+                    it.main = format!("{name}.{MAIN}");
+                }
+                _ => it.main = name.to_owned(),
+            }
+            let main = it.main.clone();
+            it.import_dotted(&main)
+        })
+    }
+
+    /// Whether the search path has a package or module, and not just a directory.
+    pub fn is_there(&self, name: &str) -> bool {
+        let mut path = self.search.path.clone();
+        let mut is_file = false;
+        for part in name.split('.') {
+            let found = path.iter().find_map(|it| self.files.find(*it, part));
+            (path, is_file) = match found {
+                Some(Found::Package(directory, _)) => (vec![directory], true),
+                Some(Found::Directory(directory)) => (vec![directory], false),
+                Some(Found::Module(_)) => (Vec::new(), true),
+                None => return false,
+            };
+        }
+        is_file
+    }
+
+    /// In how many directories modules were looked for, and how many steps were executed.
+    pub fn lookups(&self) -> u64 {
+        self.lookups
+    }
+
+    /// The modules that were executed or found, in the order of their first import.
+    pub fn modules(&self) -> impl Iterator<Item = &Module<F::File>> {
+        self.modules.iter()
+    }
+
+    fn within<T>(&mut self, place: Place, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.stack.push(place);
+        let result = run(self);
+        self.stack.pop();
+        result
+    }
+
+    /// Imports a module and the packages that it is in.
+    fn import_dotted(&mut self, name: &str) -> Outcome {
+        let ends = name.match_indices('.').map(|(at, _)| at);
+        let mut outcome = Outcome::Imported;
+        for end in ends.chain([name.len()]) {
+            outcome = self.import_one(&name[..end]);
+            if outcome != Outcome::Imported {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// Imports a module whose package is imported.
+    fn import_one(&mut self, name: &str) -> Outcome {
+        let changes = self.provided.len() + usize::from(self.is_search_changed);
+        match self.modules.get(name).map(|it| it.state.clone()) {
+            Some(State::Failed(_, before)) if before != changes => self.modules.remove(name),
+            Some(State::Failed(failure, _)) => return Outcome::Failed(failure),
+            Some(State::Unknown) => return Outcome::Unknown,
+            Some(State::Running | State::Done) => return Outcome::Imported,
+            None => {}
+        }
+        let module = match self.locate(name) {
+            Located::Module(module) => module,
+            Located::Unknown => return Outcome::Unknown,
+            Located::Absent => return Outcome::Failed(self.missing(name, None)),
+        };
+        let is_executed = module.kind == ModuleKind::Source;
+        let imported_by = self.stack.last().cloned().unwrap_or_default();
+        self.modules.insert(
+            name,
+            Module {
+                imported_by,
+                ..module
+            },
+        );
+        match is_executed {
+            true => self.execute(name),
+            false => Outcome::Imported,
+        }
+    }
+
+    /// Executes a module that is in the table.
+    fn execute(&mut self, name: &str) -> Outcome {
+        let facts = self.modules.get(name).and_then(|it| it.facts.clone());
+        let Some(facts) = facts.filter(|it| it.unread.is_none()) else {
+            // It may change anything.
+            self.is_search_changed = true;
+            self.modules.set(name, State::Done);
+            return Outcome::Imported;
+        };
+        if self.stack.len() > MOST_NESTED || self.lookups > self.search.most_lookups {
+            self.modules.set(name, State::Unknown);
+            return Outcome::Unknown;
+        }
+        self.take_effects(name, &facts);
+        match self.execute_steps(name, &facts) {
+            Ok(()) => {
+                self.modules.set(name, State::Done);
+                Outcome::Imported
+            }
+            Err(failure) => {
+                let changes = self.provided.len() + usize::from(self.is_search_changed);
+                let state = State::Failed(failure.clone(), changes);
+                self.modules.set(name, state);
+                Outcome::Failed(failure)
+            }
+        }
+    }
+
+    fn take_effects(&mut self, name: &str, facts: &ModuleFacts) {
+        let package = name.split('.').next().unwrap_or_default();
+        let mut finders = self.search.finders.iter();
+        let is_known = finders.any(|(of, _)| of == package);
+        self.is_search_changed |= facts.changes_search && !is_known;
+        self.provided.extend(facts.provided.iter().cloned());
+        self.patched.extend(facts.patched.iter().cloned());
+    }
+
+    fn missing(&self, module: &str, name: Option<&str>) -> Arc<Failure> {
+        let class = match name {
+            None => failure::NOT_FOUND,
+            Some(_) => failure::IMPORT_ERROR,
+        };
+        Arc::new(Failure {
+            class: class.to_owned(),
+            missing: Some(Arc::new(Missing {
+                module: module.to_owned(),
+                name: name.map(str::to_owned),
+                chain: self.stack[self.stack.len().saturating_sub(MOST_PLACES)..].to_vec(),
+            })),
+        })
+    }
+}
+
+#[cfg(test)]
+pub(crate) fn fits_together(facts: &ModuleFacts) -> bool {
+    blocks::of(&facts.steps).is_some()
+}

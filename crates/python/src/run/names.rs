@@ -1,0 +1,142 @@
+//! Which names a module has.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::failure::Answer;
+use super::module::ModuleKind;
+use super::{Files, Interpreter};
+use crate::facts::{Import, ModuleFacts};
+
+/// Modules that import all names of one another.
+const MOST_STARS: usize = 200;
+
+/// Names that a module has by itself (`dir()` of an empty module).
+const OF_EVERY_MODULE: [&str; 36] = [
+    "__all__",
+    "__annotate__",
+    "__annotations__",
+    "__builtins__",
+    "__cached__",
+    "__class__",
+    "__delattr__",
+    "__dict__",
+    "__dir__",
+    "__doc__",
+    "__eq__",
+    "__file__",
+    "__format__",
+    "__ge__",
+    "__getattribute__",
+    "__getstate__",
+    "__gt__",
+    "__hash__",
+    "__init__",
+    "__init_subclass__",
+    "__le__",
+    "__loader__",
+    "__lt__",
+    "__name__",
+    "__ne__",
+    "__new__",
+    "__package__",
+    "__path__",
+    "__reduce__",
+    "__reduce_ex__",
+    "__repr__",
+    "__setattr__",
+    "__sizeof__",
+    "__spec__",
+    "__str__",
+    "__subclasshook__",
+];
+
+impl<F: Files> Interpreter<'_, F> {
+    /// Whether a module that was found may have a name: [`Answer::Yes`] if something may bind it.
+    pub(super) fn has_name(&mut self, module: &str, name: &str) -> Answer {
+        if OF_EVERY_MODULE.contains(&name) || self.patched.contains(name) {
+            return Answer::Unknown;
+        }
+        self.binds(module, name, &mut HashSet::new())
+    }
+
+    fn binds(&mut self, module: &str, name: &str, seen: &mut HashSet<String>) -> Answer {
+        if !seen.insert(module.to_owned()) {
+            return Answer::No;
+        }
+        if seen.len() > MOST_STARS {
+            return Answer::Unknown;
+        }
+        let Some(facts) = self.facts_of(module) else {
+            let kind = self.modules.get(module).map(|it| it.kind);
+            return match kind {
+                Some(ModuleKind::Namespace) => Answer::No,
+                _ => Answer::Unknown,
+            };
+        };
+        if facts.has_dynamic_names {
+            return Answer::Unknown;
+        }
+        if facts
+            .names
+            .binary_search_by(|it| it.as_str().cmp(name))
+            .is_ok()
+        {
+            return Answer::Yes;
+        }
+        self.lookups += facts.steps.len() as u64;
+        let mut answer = Answer::No;
+        for import in facts.imports() {
+            let binds = import.names.iter().any(|it| it == name || it == "*");
+            if !binds {
+                continue;
+            }
+            let source = self.absolute(module, import);
+            if source.as_deref() == Some(module) {
+                // The name has to be there already, or to be a submodule.
+                continue;
+            }
+            if import.names.iter().any(|it| it == name) {
+                return Answer::Yes;
+            }
+            match source.map(|source| self.binds(&source, name, seen)) {
+                Some(Answer::No) => {}
+                Some(Answer::Yes) => return Answer::Yes,
+                _ => answer = Answer::Unknown,
+            }
+        }
+        answer
+    }
+
+    /// The facts of a module that was found; those of the standard library are read only here.
+    fn facts_of(&mut self, name: &str) -> Option<Arc<ModuleFacts>> {
+        let module = self.modules.get(name)?;
+        match (&module.facts, module.file, module.kind) {
+            (Some(facts), ..) => Some(facts.clone()),
+            (None, Some(file), ModuleKind::Standard) => self.files.facts(file),
+            _ => None,
+        }
+    }
+
+    /// The name of the module that an import names; `None` if it leads out of its package.
+    pub(super) fn absolute(&self, importer: &str, import: &Import) -> Option<String> {
+        if import.level == 0 {
+            return Some(import.module.clone());
+        }
+        let is_package = self
+            .modules
+            .get(importer)
+            .is_some_and(|it| it.path.is_some());
+        let mut package = match is_package {
+            true => importer,
+            false => importer.rsplit_once('.')?.0,
+        };
+        for _ in 1..import.level {
+            package = package.rsplit_once('.')?.0;
+        }
+        Some(match import.module.is_empty() {
+            true => package.to_owned(),
+            false => format!("{package}.{}", import.module),
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! The steps of a module's execution.
+
+use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
+
+use crate::condition::{Condition, Constants, is_attribute};
+use crate::facts::{Import, Step};
+use crate::lines::Lines;
+
+/// An exception that is given as an expression.
+const EXPRESSION: &str = "?";
+
+/// Collects steps.
+pub(crate) struct Statements<'t, 'c> {
+    constants: &'c Constants<'c>,
+    lines: Lines<'t>,
+    steps: Vec<Step>,
+    /// How many `try` are around the current statement.
+    tries: usize,
+}
+
+impl<'t, 'c> Statements<'t, 'c> {
+    pub fn of(source: &'t str, body: &[Stmt], constants: &'c Constants<'c>) -> Vec<Step> {
+        let mut statements = Statements {
+            constants,
+            lines: Lines::of(source),
+            steps: Vec::new(),
+            tries: 0,
+        };
+        statements.body(body);
+        statements.steps
+    }
+
+    fn body(&mut self, body: &[Stmt]) {
+        for statement in body {
+            self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::Import(import) if !import.is_lazy => {
+                let line = self.lines.at(import.range.start());
+                let modules = import.names.iter().map(|alias| Import {
+                    line,
+                    module: alias.name.to_string(),
+                    ..Import::default()
+                });
+                self.steps.extend(modules.map(Step::Import));
+            }
+            Stmt::ImportFrom(import) if !import.is_lazy => {
+                let line = self.lines.at(import.range.start());
+                let module = import.module.as_ref();
+                self.steps.push(Step::Import(Import {
+                    line,
+                    level: import.level,
+                    module: module.map(ToString::to_string).unwrap_or_default(),
+                    names: import.names.iter().map(|it| it.name.to_string()).collect(),
+                }));
+            }
+            Stmt::If(it) => self.choice(it),
+            Stmt::Try(it) => self.guard(it),
+            Stmt::With(it) => self.context(it),
+            // The body of a class runs where the class is defined.
+            Stmt::ClassDef(class) => self.body(&class.body),
+            Stmt::For(it) => self.maybe(&[&it.body, &it.orelse]),
+            Stmt::While(it) => self.maybe(&[&it.body, &it.orelse]),
+            Stmt::Match(it) => {
+                let bodies: Vec<&[Stmt]> = it.cases.iter().map(|case| &*case.body).collect();
+                self.maybe(&bodies);
+            }
+            Stmt::Raise(raise) => {
+                let class = raise.exc.as_deref().map(exception);
+                self.steps.push(Step::Raise(class.unwrap_or_default()));
+            }
+            Stmt::Expr(it) if is_exit(&it.value) => self.steps.push(Step::Exit),
+            // PEP 810: a lazy import is executed at the first use of its name.
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {}
+            Stmt::FunctionDef(_) | Stmt::Pass(_) | Stmt::Global(_) => {}
+            Stmt::Assign(it) if it.value.is_literal_expr() => {}
+            Stmt::Expr(it) if it.value.is_literal_expr() => {}
+            _ => self.other(),
+        }
+    }
+
+    /// Notes, in a `try`, that anything may be raised.
+    fn other(&mut self) {
+        if self.tries > 0 && self.steps.last() != Some(&Step::Other) {
+            self.steps.push(Step::Other);
+        }
+    }
+
+    fn choice(&mut self, it: &StmtIf) {
+        let before = self.steps.len();
+        let clauses = &it.elif_else_clauses;
+        self.branch(&Condition::of(&it.test, self.constants), &it.body, clauses);
+        self.drop_if_idle(before);
+    }
+
+    fn branch(&mut self, test: &Condition, body: &[Stmt], clauses: &[ElifElseClause]) {
+        self.steps.push(Step::If(test.clone()));
+        self.body(body);
+        let Some((clause, rest)) = clauses.split_first() else {
+            self.steps.push(Step::End);
+            return;
+        };
+        self.steps.push(Step::Else);
+        match &clause.test {
+            None => self.body(&clause.body),
+            // The first condition that decides about imports is near the start.
+            Some(_) if clauses.len() > 8 => {
+                let bodies: Vec<&[Stmt]> = clauses.iter().map(|it| &*it.body).collect();
+                self.maybe(&bodies);
+            }
+            Some(test) => self.branch(&Condition::of(test, self.constants), &clause.body, rest),
+        }
+        self.steps.push(Step::End);
+    }
+
+    fn guard(&mut self, it: &StmtTry) {
+        let before = self.steps.len();
+        self.steps.push(Step::Try);
+        self.tries += 1;
+        self.body(&it.body);
+        self.tries -= 1;
+        for ExceptHandler::ExceptHandler(handler) in &it.handlers {
+            let caught = handler.type_.as_deref().map(exceptions);
+            self.steps.push(Step::Except(caught.unwrap_or_default()));
+            self.body(&handler.body);
+        }
+        if !it.orelse.is_empty() {
+            self.steps.push(Step::Else);
+            self.body(&it.orelse);
+        }
+        if !it.finalbody.is_empty() {
+            self.steps.push(Step::Finally);
+            self.body(&it.finalbody);
+        }
+        self.steps.push(Step::End);
+        self.drop_if_idle(before);
+    }
+
+    /// `with`: only what is known not to catch exceptions is as if it were not there.
+    fn context(&mut self, it: &StmtWith) {
+        let managers: Vec<String> = it
+            .items
+            .iter()
+            .map(|item| match &item.context_expr {
+                Expr::Call(call) => exception(&call.func),
+                _ => EXPRESSION.to_owned(),
+            })
+            .collect();
+        let all = |names: &[&str]| managers.iter().all(|it| names.contains(&it.as_str()));
+        if all(&["catch_warnings", "open"]) {
+            self.body(&it.body);
+            return;
+        }
+        let before = self.steps.len();
+        if all(&["suppress"]) {
+            let caught = it.items.iter().flat_map(|item| match &item.context_expr {
+                Expr::Call(call) => call.arguments.args.iter().flat_map(exceptions).collect(),
+                _ => Vec::new(),
+            });
+            let caught = caught.collect();
+            self.steps.push(Step::Try);
+            self.tries += 1;
+            self.body(&it.body);
+            self.tries -= 1;
+            self.steps.extend([Step::Except(caught), Step::End]);
+            self.drop_if_idle(before);
+            return;
+        }
+        self.maybe(&[&it.body]);
+    }
+
+    fn maybe(&mut self, bodies: &[&[Stmt]]) {
+        let before = self.steps.len();
+        self.steps.push(Step::Maybe);
+        for body in bodies {
+            self.body(body);
+        }
+        self.steps.push(Step::End);
+        self.drop_if_idle(before);
+    }
+
+    /// Removes a block that imports nothing, unless it certainly ends the import.
+    fn drop_if_idle(&mut self, start: usize) {
+        let matters = |step: &Step| match step {
+            Step::Import(_) => true,
+            Step::If(condition) => !condition.is_unknown(),
+            _ => false,
+        };
+        if !self.steps[start..].iter().any(matters) {
+            self.steps.truncate(start);
+            self.other();
+        }
+    }
+}
+
+/// The names of the exceptions of an `except`.
+fn exceptions(expression: &Expr) -> Vec<String> {
+    match expression {
+        Expr::Tuple(tuple) => tuple.elts.iter().map(exception).collect(),
+        other => vec![exception(other)],
+    }
+}
+
+/// The name of a class, or of that of a call, without module.
+fn exception(expression: &Expr) -> String {
+    match expression {
+        Expr::Name(name) => name.id.to_string(),
+        Expr::Attribute(attribute) => attribute.attr.to_string(),
+        Expr::Call(call) if !call.func.is_call_expr() => exception(&call.func),
+        _ => EXPRESSION.to_owned(),
+    }
+}
+
+fn is_exit(expression: &Expr) -> bool {
+    let Expr::Call(call) = expression else {
+        return false;
+    };
+    let is_named = |name: &str| ["exit", "quit"].contains(&name);
+    let is_exec = |name: &str| name == "_exit" || name.starts_with("exec");
+    match &*call.func {
+        Expr::Name(name) => is_named(&name.id),
+        Expr::Attribute(attribute) => {
+            is_attribute(&call.func, "sys", "exit")
+                || is_exec(&attribute.attr) && is_attribute(&call.func, "os", &attribute.attr)
+        }
+        _ => false,
+    }
+}

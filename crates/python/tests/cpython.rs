@@ -1,0 +1,279 @@
+//! Compares the model with CPython: generated modules are imported by both.
+
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use imgcheck_python::ModuleFacts;
+use imgcheck_python::run::{Files, Found, Interpreter, Outcome, Platform, Search, Source};
+
+/// Imports `root` in each directory that is given, and prints the name of the class of what it raises.
+const PROGRAM: &str = r#"
+import sys, importlib, typing
+before, path = set(sys.modules), list(sys.path)
+for directory in sys.stdin.read().split():
+    sys.path[:] = [directory] + path
+    try:
+        importlib.invalidate_caches()
+        __import__("root")
+        print("fine")
+    except BaseException as error:
+        print(type(error).__name__, getattr(error, "name", None))
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+"#;
+
+/// A directory of this machine.
+struct Disk {
+    paths: Vec<PathBuf>,
+}
+
+impl Disk {
+    fn index(&self, path: &Path) -> Option<usize> {
+        self.paths.iter().position(|it| it == path)
+    }
+}
+
+impl Files for Disk {
+    type File = usize;
+
+    fn find(&self, directory: usize, name: &str) -> Option<Found<usize>> {
+        let directory = &self.paths[directory];
+        let package = self.index(&directory.join(name));
+        let init = self.index(&directory.join(name).join("__init__.py"));
+        let module = self.index(&directory.join(format!("{name}.py")));
+        match (package, init, module) {
+            (Some(package), Some(init), _) => Some(Found::Package(package, Source::Text(init))),
+            (_, _, Some(module)) => Some(Found::Module(Source::Text(module))),
+            (Some(package), ..) => Some(Found::Directory(package)),
+            _ => None,
+        }
+    }
+
+    fn facts(&self, file: usize) -> Option<Arc<ModuleFacts>> {
+        let text = fs::read_to_string(&self.paths[file]).unwrap();
+        Some(Arc::new(ModuleFacts::of(&text)))
+    }
+}
+
+/// What the model says of `import root` in a directory, and what it cannot tell.
+fn play(directory: &Path, minor: u32) -> Outcome {
+    let mut paths = vec![directory.to_owned()];
+    let mut next = 0;
+    while next < paths.len() {
+        if paths[next].is_dir() {
+            let children = fs::read_dir(&paths[next]).unwrap();
+            paths.extend(children.map(|it| it.unwrap().path()));
+        }
+        next += 1;
+    }
+    let disk = Disk { paths };
+    let search = Search {
+        path: vec![0],
+        standard: Vec::new(),
+        is_known: true,
+        builtin: ["sys", "typing", "warnings", "contextlib"]
+            .map(str::to_owned)
+            .into(),
+        optional: Default::default(),
+        finders: Vec::new(),
+        platform: Platform {
+            release: (3, minor),
+        },
+        most_lookups: 100_000,
+    };
+    Interpreter::new(&disk, &search).import("root")
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % count
+    }
+
+    fn pick<'t>(&mut self, all: &[&'t str]) -> &'t str {
+        all[self.below(all.len())]
+    }
+}
+
+const FILES: [&str; 9] = [
+    "root.py",
+    "a.py",
+    "b.py",
+    "pack/__init__.py",
+    "pack/x.py",
+    "pack/y.py",
+    "pack/deep/__init__.py",
+    "pack/deep/z.py",
+    "space/m.py",
+];
+const MODULES: [&str; 14] = [
+    "a",
+    "b",
+    "b",
+    "pack",
+    "pack.x",
+    "pack.y",
+    "pack.deep.z",
+    "pack.deep",
+    "space.m",
+    "space",
+    "absent",
+    "pack.absent",
+    "a.absent",
+    "sys",
+];
+const NAMES: [&str; 8] = ["one", "two", "x", "y", "deep", "z", "m", "lacking"];
+const CAUGHT: [&str; 6] = [
+    "except ImportError:",
+    "except ModuleNotFoundError:",
+    "except Exception:",
+    "except:",
+    "except ValueError:",
+    "except (KeyError, ImportError) as error:",
+];
+const HANDLERS: [&str; 6] = [
+    "one = None",
+    "raise",
+    "raise RuntimeError('no') from None",
+    "import b",
+    "from pack import x",
+    "import absent",
+];
+
+fn import(random: &mut Random, file: &str) -> String {
+    let (module, name) = (random.pick(&MODULES), random.pick(&NAMES));
+    match random.below(8) {
+        0 | 1 => format!("import {module}"),
+        2 | 3 => format!("from {module} import {name}"),
+        4 => format!("from {module} import *"),
+        5 if file.contains('/') => format!("from . import {name}"),
+        6 if file.contains("pack/") => format!("from .x import {name} as other"),
+        _ => format!("import {module} as two"),
+    }
+}
+
+fn statement(random: &mut Random, file: &str) -> String {
+    let first = import(random, file);
+    let second = import(random, file);
+    let name = random.pick(&NAMES[..2]);
+    // Python allows it in modules only.
+    let inner = first.replace('*', "one");
+    match random.below(16) {
+        0 | 1 => format!("{name} = 1"),
+        2 | 3 => first,
+        4..=6 => {
+            let (caught, handler) = (random.pick(&CAUGHT), random.pick(&HANDLERS));
+            format!("try:\n    {first}\n{caught}\n    {handler}\nfinally:\n    {name} = 1")
+        }
+        7 => format!(
+            "if sys.version_info >= (3, {}):\n    {first}\nelse:\n    {second}",
+            random.below(20)
+        ),
+        8 => format!(
+            "if typing.TYPE_CHECKING:\n    {first}\nelif sys.platform == 'win32' or not True:\n    {second}"
+        ),
+        9 => format!("if len(sys.argv) > 50:\n    {first}"),
+        10 => format!("def {name}():\n    {inner}"),
+        11 => format!("class C:\n    {inner}"),
+        12 => format!("with contextlib.suppress(ImportError):\n    {first}"),
+        13 => format!("for _ in range({}):\n    {first}", random.below(2)),
+        14 => "def __getattr__(name):\n    return name".to_owned(),
+        _ => format!(
+            "if sys.version_info[:2] != (3, {}) and __name__ != '__main__':\n    {first}",
+            random.below(14)
+        ),
+    }
+}
+
+/// Most names of `sys` do not exist, which imports of its names find; the model takes built-in modules for open.
+fn write_case(directory: &Path, random: &mut Random) {
+    let mut files: BTreeMap<&str, String> = BTreeMap::new();
+    for file in FILES {
+        if file != "root.py" && random.below(8) == 0 {
+            continue;
+        }
+        let mut text = "import sys, typing, contextlib\n".to_owned();
+        for _ in 0..=random.below(4) {
+            writeln!(text, "{}", statement(random, file)).unwrap();
+        }
+        files.insert(file, text);
+    }
+    for (file, text) in files {
+        let path = directory.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+fn minor_release() -> Option<u32> {
+    let program = ["-c", "import sys; print(sys.version_info[1])"];
+    let output = Command::new("python3").args(program).output().ok()?;
+    String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+}
+
+#[test]
+fn what_fails_for_certain_fails_in_cpython() {
+    let Some(minor) = minor_release() else {
+        eprintln!("skipped: there is no python3");
+        return;
+    };
+    let scratch = tempfile::tempdir().unwrap();
+    let mut random = Random(7);
+    let cases: Vec<PathBuf> = (0..600)
+        .map(|at| scratch.path().join(at.to_string()))
+        .collect();
+    for case in &cases {
+        write_case(case, &mut random);
+    }
+    let list = scratch.path().join("list");
+    let names: Vec<String> = cases.iter().map(|it| it.display().to_string()).collect();
+    fs::write(&list, names.join("\n")).unwrap();
+    let output = Command::new("python3")
+        .args(["-B", "-S", "-c", PROGRAM])
+        .stdin(fs::File::open(list).unwrap())
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        shown.lines().count(),
+        cases.len(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let (mut failed, mut predicted, mut same) = (0, 0, 0);
+    for (case, line) in cases.iter().zip(shown.lines()) {
+        let class = line.split(' ').next().unwrap();
+        failed += usize::from(class != "fine");
+        let Outcome::Failed(failure) = play(case, minor) else {
+            continue;
+        };
+        predicted += 1;
+        let sources = FILES.map(|it| (it, fs::read_to_string(case.join(it)).unwrap_or_default()));
+        let sources: String = sources
+            .iter()
+            .map(|(name, text)| format!("--- {name}\n{text}"))
+            .collect();
+        // What is not certain may raise something else before.
+        assert_ne!(class, "fine", "{failure:?}\n{sources}");
+        same += usize::from(class == failure.class);
+    }
+    eprintln!(
+        "{failed} of {} cases fail, {predicted} for certain, {same} in the same way",
+        cases.len()
+    );
+    assert!(
+        failed > 100 && predicted * 10 > failed * 6 && same * 10 > predicted * 9,
+        "{predicted} of {failed}"
+    );
+}

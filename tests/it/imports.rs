@@ -1,0 +1,270 @@
+//! Imports that certainly fail, with what should bring them.
+
+use imgcheck::{Checker, ImageRequest};
+use imgcheck_base::limits::Limits;
+use imgcheck_image::RootFilesystem;
+use imgcheck_launch::Overlay;
+use imgcheck_model::imports::{AbsenceReason, ImportFailure, Pythons};
+use imgcheck_model::knowledge::{self, Knowledge};
+use serde_json::Value;
+use testkit::{Compression, docker_archive, file, oci_layout, write_archive, write_directory};
+
+use crate::program::check;
+use crate::sample::{Image, SITE};
+
+const LIBRARY: &str = "usr/local/lib/python3.11";
+const INIT: &str = "usr/local/lib/python3.11/site-packages/torch/__init__.py";
+
+/// The failures of an image's command and packages.
+fn failures(image: &Image) -> Vec<ImportFailure> {
+    let root = RootFilesystem::merge(&image.layers);
+    let launch = image.launch(&Overlay::default());
+    let stack = image.stack();
+    let pythons = Pythons {
+        root: &root,
+        user: &launch.user.credentials,
+        environments: &stack.environments,
+        distributions: &stack.distributions,
+        knowledge: &Knowledge::read().unwrap().modules,
+        packages: &knowledge::processes().unwrap().modules(),
+        is_launch_known: launch.gaps.is_empty(),
+        reads: false,
+        limits: &Limits::default(),
+    };
+    pythons.play(&|_| None).unwrap().failures
+}
+
+/// A Python whose library has a module, and PyTorch with this source.
+fn torch(source: &str) -> Image {
+    Image::python()
+        .text(&format!("{LIBRARY}/os.py"), "name = 'posix'\n")
+        .text(
+            &format!("{LIBRARY}/typing.py"),
+            "Self = 1\nTYPE_CHECKING = False\n",
+        )
+        .text(INIT, source)
+        .distribution_with(
+            SITE,
+            "torch",
+            "2.8.0",
+            "Requires-Dist: typing-extensions>=4.10.0\nRequires-Dist: PyYAML\n",
+        )
+}
+
+#[test]
+fn a_dependency_that_is_not_installed() {
+    let image = torch("import os\n\nimport typing_extensions\n");
+    assert_eq!(
+        failures(&image),
+        [ImportFailure {
+            program: "torch".to_owned(),
+            module: "typing_extensions".to_owned(),
+            raises: "ModuleNotFoundError".to_owned(),
+            importer: format!("/{INIT}"),
+            line: 3,
+            layer: Some(0),
+            distribution: "torch".to_owned(),
+            missing: "typing-extensions".to_owned(),
+            requirement: "typing-extensions>=4.10.0".to_owned(),
+            environment: "/usr/local".to_owned(),
+            certain: true,
+            ..ImportFailure::default()
+        }]
+    );
+    let there = image.text(&format!("{SITE}/typing_extensions.py"), "");
+    assert_eq!(failures(&there), []);
+}
+
+#[test]
+fn why_a_dependency_is_absent() {
+    let image = torch("import yaml\n");
+    let reason = |image: Image| {
+        let [failure] = failures(&image).try_into().unwrap();
+        assert_eq!(
+            (failure.missing.as_str(), failure.requirement.as_str()),
+            ("pyyaml", "PyYAML")
+        );
+        (failure.reason, failure.elsewhere)
+    };
+    let absent = (AbsenceReason::NotInstalled, String::new());
+    assert_eq!(reason(image.clone()), absent);
+    let metadata = image.clone().package("PyYAML", "6.0.2");
+    let left = (
+        AbsenceReason::MetadataOnly,
+        format!("/{SITE}/PyYAML-6.0.2.dist-info"),
+    );
+    assert_eq!(reason(metadata), left);
+    let site = "opt/other/lib/python3.9/site-packages";
+    let other = image.distribution(site, "PyYAML", "6.0.2");
+    assert_eq!(
+        reason(other),
+        (AbsenceReason::OtherPython, format!("/{site}"))
+    );
+}
+
+#[test]
+fn a_name_that_the_module_lacks() {
+    let image = torch("from os import name, path\n");
+    let [failure] = failures(&image).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.name.as_str()),
+        ("os", "path")
+    );
+    assert_eq!(
+        (failure.raises.as_str(), failure.reason),
+        ("ImportError", AbsenceReason::OtherVersion)
+    );
+    for open in [
+        "def __getattr__(name): pass\n",
+        "from absent import *\n",
+        "globals()[key] = 1\n",
+    ] {
+        let image = torch("from numbers import Big\n").text(&format!("{LIBRARY}/numbers.py"), open);
+        assert_eq!(failures(&image), [], "{open}");
+    }
+}
+
+#[test]
+fn a_module_that_python_removed() {
+    let image = torch("import colorsys, binhex, distutils\n");
+    let [failure] = failures(&image).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.reason),
+        ("binhex", AbsenceReason::Removed)
+    );
+    assert_eq!(failure.elsewhere, "3.11");
+}
+
+#[test]
+fn what_is_not_certain_is_no_failure() {
+    for source in [
+        "try:\n    import absent\nexcept ImportError:\n    absent = None\n",
+        "def f():\n    import absent\n",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import absent\n",
+        "import sys\nif sys.platform == 'win32' or sys.version_info < (3, 9):\n    import absent\n",
+        "if unknown():\n    import absent\n",
+        "import sys\nsys.path.insert(0, '/opt')\nimport absent\n",
+        "import sys\nsys.modules['absent'] = sys\nimport absent\n",
+        "import _multibytecodec\n",
+        "from six.moves import queue\n",
+        "import space.part\n",
+    ] {
+        let image = torch(source).text(&format!("{SITE}/six.py"), "");
+        // A package in two directories.
+        let image = image.text(&format!("{LIBRARY}/space/other.py"), "");
+        let image = image.text(&format!("{SITE}/space/part.py"), "");
+        assert_eq!(failures(&image), [], "{source}");
+    }
+    // So may the finder of an editable install.
+    let finder = torch("import absent\n").text(&format!("{SITE}/__editable___x_1_0_finder.py"), "");
+    assert_eq!(failures(&finder), []);
+    // A source that was not read may change anything.
+    let unread = torch("import other\nimport absent\n").empty(&format!("{SITE}/other.py"));
+    assert_eq!(failures(&unread), []);
+    // Nothing is known of a Python without its library.
+    let library = Image::python()
+        .text(INIT, "import absent\n")
+        .package("torch", "2.8.0");
+    assert_eq!(failures(&library), []);
+}
+
+#[test]
+fn the_command_is_followed() {
+    let image = torch("").text("app/main.py", "import helper\n");
+    let image = image.text("app/helper.py", "import os\nfrom torch import absent\n");
+    let [failure] = failures(&image.clone().command(&["python3", "/app/main.py"]))
+        .try_into()
+        .unwrap();
+    assert_eq!(
+        (failure.program.as_str(), failure.is_command),
+        ("/app/main.py", true)
+    );
+    assert_eq!(
+        (failure.importer.as_str(), failure.line),
+        ("/app/helper.py", 2)
+    );
+    assert!(failure.certain);
+    let [module] = failures(&image.clone().command(&["python3", "-m", "vllm.server"]))
+        .try_into()
+        .unwrap();
+    assert_eq!((module.module.as_str(), module.line), ("vllm", 0));
+    let [code] = failures(
+        &image
+            .clone()
+            .command(&["python3", "-c", "import torch, absent"]),
+    )
+    .try_into()
+    .unwrap();
+    assert_eq!(
+        (code.program.as_str(), code.module.as_str()),
+        ("-c", "absent")
+    );
+    assert_eq!(
+        failures(&image.command(&["python3", "-c", "import torch, os"])),
+        []
+    );
+}
+
+#[test]
+fn only_what_is_imported_is_read_whatever_the_layers_are_stored_as() {
+    const PYTHON: &str = "usr/lib/python3.11";
+    let site = |path: &str, text: &str| file(&format!("{PYTHON}/site-packages/{path}"), text);
+    let layer = [
+        file("usr/bin/python3.11", std::fs::read("/bin/sh").unwrap()),
+        file(&format!("{PYTHON}/os.py"), "name = 'posix'\n"),
+        site(
+            "torch/__init__.py",
+            "from os import name\nfrom .part import x\n",
+        ),
+        site("torch/part.py", "import absent\n"),
+        site("torch/unused.py", "x = 1\n"),
+    ];
+    let image = testkit::Image::new("x:1", &[&layer]);
+    let scratch = tempfile::tempdir().unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    write_archive(
+        &at("plain.tar"),
+        &docker_archive(std::slice::from_ref(&image)),
+    );
+    for (name, compression) in [
+        ("gzip.tar", Compression::Gzip),
+        ("zstd.tar", Compression::Zstd),
+    ] {
+        write_archive(
+            &at(name),
+            &oci_layout(std::slice::from_ref(&image), compression, false),
+        );
+    }
+    write_directory(&at("root"), &layer);
+    let checker = Checker::builder().build().unwrap();
+    let facts = |name: &str| {
+        let request = ImageRequest::new(at(name).display().to_string());
+        serde_json::to_value(checker.facts(&request).unwrap()).unwrap()
+    };
+    let plain = facts("plain.tar");
+    let entries = plain["layers"][0]["facts"]["entries"].as_array().unwrap();
+    let is_read = |it: &&Value| it["kind"]["File"]["Module"].is_object();
+    let read: Vec<&str> = entries
+        .iter()
+        .filter(is_read)
+        .map(|it| it["path"].as_str().unwrap())
+        .collect();
+    let expected = [
+        "os.py",
+        "site-packages/torch/__init__.py",
+        "site-packages/torch/part.py",
+    ];
+    assert_eq!(read, expected.map(|it| format!("{PYTHON}/{it}")));
+    for name in ["gzip.tar", "zstd.tar"] {
+        assert_eq!(facts(name)["layers"], plain["layers"], "{name}");
+    }
+    for name in ["plain.tar", "gzip.tar", "root"] {
+        let (_, report) = check(&at(name), &[]);
+        let findings = report["images"][0]["findings"].as_array().unwrap();
+        let mut rules = findings.iter().map(|it| it["rule"].as_str().unwrap());
+        assert!(
+            rules.any(|it| it == "python-import-fails"),
+            "{name}: {report}"
+        );
+    }
+}
