@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
 use super::evidence::first_numbers;
-use super::network::NetworkNames;
+use super::network_names::NetworkNames;
 use super::pattern::matches_pattern;
 use super::python_settings::PythonSettings;
 use super::requirements::RequirementNames;

@@ -7,7 +7,8 @@ use imgcheck_elf::facts::{Reading, ReadingKind};
 use imgcheck_image::Content;
 use imgcheck_image::{Node, RootFilesystem};
 
-use super::catalogue::Catalogue;
+use super::container_toolkit::ToolkitKnowledge;
+use super::network_names::NetworkNames;
 use super::{Evidence, EvidenceKind};
 
 /// An ELF file.
@@ -73,7 +74,11 @@ pub(super) struct Inventory<'r> {
 }
 
 impl<'r> Inventory<'r> {
-    pub(super) fn take(root: &'r RootFilesystem<'r>, catalogue: &Catalogue) -> Self {
+    pub(super) fn take(
+        root: &'r RootFilesystem<'r>,
+        toolkit: &ToolkitKnowledge,
+        network: &NetworkNames,
+    ) -> Self {
         let mut inventory = Inventory {
             root,
             elf: Vec::new(),
@@ -90,10 +95,10 @@ impl<'r> Inventory<'r> {
             {
                 inventory.interpreters.push(node);
             }
-            if catalogue.network.include(node.name()) && !node.is_directory() {
+            if network.include(node.name()) && !node.is_directory() {
                 inventory.network_names.push(node);
             }
-            if catalogue.toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
+            if toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
                 inventory.driver_names.push(node);
             }
             match node.content() {

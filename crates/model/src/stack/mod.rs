@@ -15,6 +15,7 @@ mod library_search;
 mod loaded;
 mod modules;
 mod network;
+mod network_names;
 mod packages;
 mod pattern;
 mod python;
@@ -51,7 +52,7 @@ pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
-pub use network::{Network, NetworkNames};
+pub use network::Network;
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels, PythonProgram};
@@ -123,7 +124,7 @@ pub fn read(
     catalogue: &Catalogue,
     budget: &ProcessBudget,
 ) -> Result<Stack> {
-    let inventory = Inventory::take(root, catalogue);
+    let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
     let distributions = packages::python::distributions(&inventory);
     let records = packages::Records::read(&inventory, &distributions);
     let packages = packages::read(&inventory, &distributions, &records, catalogue);
@@ -251,7 +252,7 @@ pub fn environments(
     catalogue: &Catalogue,
     limits: &Limits,
 ) -> Result<Vec<Environment>> {
-    let inventory = Inventory::take(root, catalogue);
+    let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
     let mut environments = python::environments(&inventory);
     python_startup::complete(&mut environments, &inventory, launch, catalogue, limits)
         .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;

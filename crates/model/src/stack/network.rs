@@ -4,14 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inventory::Inventory;
-
-/// By which names the files are known: `rules/knowledge/network.yaml`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkNames {
-    verbs: Vec<String>,
-    plugins: Vec<String>,
-}
+use super::network_names::{NetworkNames, begins};
 
 /// Libraries that NCCL opens for InfiniBand, RoCE and the networks of clouds, wherever they are. Without any, it uses TCP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,13 +14,6 @@ pub struct Network {
     pub verbs: Vec<String>,
     /// Plugins: `/opt/amazon/ofi-nccl/lib/libnccl-net.so`.
     pub plugins: Vec<String>,
-}
-
-impl NetworkNames {
-    /// Whether a file is one of the libraries.
-    pub(super) fn include(&self, name: &str) -> bool {
-        begins(&self.verbs, name) || begins(&self.plugins, name)
-    }
 }
 
 impl Network {
@@ -42,8 +28,4 @@ impl Network {
             plugins: paths(&names.plugins),
         }
     }
-}
-
-fn begins(beginnings: &[String], name: &str) -> bool {
-    name.contains(".so") && beginnings.iter().any(|it| name.starts_with(it.as_str()))
 }

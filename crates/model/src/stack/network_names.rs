@@ -1,0 +1,23 @@
+//! By which names libraries for the network between GPUs are known: `rules/knowledge/network.yaml`.
+
+use serde::Deserialize;
+
+/// The beginnings of file names.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkNames {
+    pub(super) verbs: Vec<String>,
+    pub(super) plugins: Vec<String>,
+}
+
+impl NetworkNames {
+    /// Whether a file is one of the libraries.
+    pub(super) fn include(&self, name: &str) -> bool {
+        begins(&self.verbs, name) || begins(&self.plugins, name)
+    }
+}
+
+/// Whether a shared object has a name that begins so.
+pub(super) fn begins(beginnings: &[String], name: &str) -> bool {
+    name.contains(".so") && beginnings.iter().any(|it| name.starts_with(it.as_str()))
+}
