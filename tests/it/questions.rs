@@ -46,6 +46,7 @@ fn junit_skips_the_rules_whose_question_was_not_asked() {
         "gpu-coverage-uneven",
         "gpu-not-covered",
         "gpu-not-in-tables",
+        "gpu-ptx-forced",
         "gpu-ptx-only",
         "gpu-unknown",
         "policy-expectation",

@@ -93,7 +93,7 @@ fn too_few_threads_give_no_verdict() {
     fs::rename(case.image(), &layout).unwrap();
     let plain = essence(&run(&mut check(&[archive.to_str().unwrap()])));
     let mut said = Vec::new();
-    for threads in 1..=16 {
+    for threads in 1..=32 {
         let user = [
             "setpriv",
             "--reuid=54321",
