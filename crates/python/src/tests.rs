@@ -1,5 +1,7 @@
 //! What is read from sources.
 
+#![allow(clippy::unwrap_used)]
+
 use super::*;
 
 fn imports(source: &str) -> Vec<(u32, String)> {
