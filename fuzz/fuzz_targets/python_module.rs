@@ -66,6 +66,8 @@ impl Files for Modules<'_> {
 
     fn facts(&self, file: usize) -> Option<Arc<ModuleFacts>> {
         let mut modules = self.0.values();
-        modules.find(|(at, _)| *at == file).map(|(_, it)| it.clone())
+        modules
+            .find(|(at, _)| *at == file)
+            .map(|(_, it)| it.clone())
     }
 }

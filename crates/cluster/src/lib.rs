@@ -30,7 +30,7 @@ pub use watch::{Problem, View, Watch};
 ///
 /// # Errors
 /// The kubeconfig is wrong, the API server cannot be reached or refuses, or the request was cancelled. A cluster without
-/// ResourceSlices, Kueue or Kubeflow Trainer is no error. Built without the feature `kube`: [`Error::Usage`](crate::Error::Usage).
+/// ResourceSlices, Kueue or Kubeflow Trainer is no error.
 #[cfg(feature = "kube")]
 pub fn read(
     connection: &Connection,
