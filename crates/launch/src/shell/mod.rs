@@ -1,4 +1,4 @@
-//! Reads scripts of POSIX shells and bash, and says what they start: see [`interpreter`]. Others who look at scripts get their [`syntax`]
+//! Reads scripts of POSIX shells and bash, and says what they start: see `interpreter`. Others who look at scripts get their [`syntax`]
 //! tree.
 
 mod arguments;
