@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_fuzz::place::check;
 use imgcheck_lint::lint::{self, FileKind, Neighbour, Sources};
 use imgcheck_model::knowledge::Knowledge;
@@ -51,8 +50,7 @@ pub fn fuzz(text: &str) {
     let rules = RULES.rules().filter(|rule| rule.id.starts_with("lint-"));
     let surroundings = Surroundings {
         tables: RULES.tables(),
-        limits: &Limits::default(),
-        cancellation: &Cancellation::default(),
+        bounds: &Bounds::default(),
     };
     let facts = Facts::of_sources(sources).expect("the built-in tables");
     evaluate(rules, &facts, &surroundings).expect("a judgement");

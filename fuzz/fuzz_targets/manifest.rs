@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use imgcheck_base::cancellation::Cancellation;
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_fuzz::place::check;
 use imgcheck_lint::workload::{self, Container, Kinds, WorkloadFacts};
 use imgcheck_model::knowledge;
@@ -39,8 +38,7 @@ pub fn fuzz(text: &str) {
             let rules = RULES.rules().filter(|rule| rule.id.starts_with("deploy-"));
             let surroundings = Surroundings {
                 tables: RULES.tables(),
-                limits: &Limits::default(),
-                cancellation: &Cancellation::default(),
+                bounds: &Bounds::default(),
             };
             evaluate(rules, &facts, &surroundings).expect("a judgement");
         }
