@@ -2,10 +2,11 @@
 //! files. A plain archive needs neither the second thread nor the second hash.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::thread;
+
+mod pass;
 
 use super::budget::Budget;
 use super::bytes::Bytes;
@@ -14,23 +15,15 @@ use super::content::{ELF_MAGIC, elf};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
 use super::modules::{self, Modules, Parser};
 use super::walk::{entries, is_elf, whole};
-use imgcheck_archive::archive::compression::{Compression, sniff};
-use imgcheck_archive::archive::pipe::{Reader, Writer, fill, pipe};
+use imgcheck_archive::archive::pipe::Reader;
 use imgcheck_archive::archive::{ArchiveError, Member, Walk};
-use imgcheck_base::digest::Hasher;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::limits::{Limit, LimitExceeded};
-use imgcheck_base::parallel::{self, join};
+use imgcheck_base::limits::Limit;
+use imgcheck_base::parallel;
 use imgcheck_elf::retain::DEFAULT_LIMIT;
 use imgcheck_elf::{ElfError, Retainer};
 use imgcheck_image::{Content, Entry, LayerFacts};
 use imgcheck_python::ModuleFacts;
-
-/// Bytes of one buffer between two threads.
-const BUFFER: usize = 512 << 10;
-/// Buffers of the blob, and of the decompressed archive: more, so that decompression continues while a large ELF file is read.
-const BLOB_BUFFERS: usize = 4;
-const ARCHIVE_BUFFERS: usize = 12;
 
 /// Most passes over a blob. Another pass reads bytes of ELF files that turned out to be needed after they had been dropped.
 const PASSES: usize = 8;
@@ -67,13 +60,6 @@ pub struct StreamedLayer {
     pub digest: String,
     /// Digest of the uncompressed layer.
     pub diff_id: String,
-}
-
-/// The result of one pass over a blob.
-struct Pass {
-    entries: Vec<Entry>,
-    digest: String,
-    diff_id: String,
 }
 
 impl Stream<'_> {
@@ -239,155 +225,6 @@ impl Stream<'_> {
             Err(ElfError::Cancelled(error)) => Err(io::Error::from(error).into()),
             Err(ElfError::Broken(problem)) => Err(io::Error::other(problem).into()),
         }
-    }
-
-    /// One pass over the blob. All digests are verified.
-    fn pass(
-        &self,
-        progress: &(dyn Fn(u64) + Sync),
-        read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
-    ) -> Result<Pass> {
-        let (blob_writer, mut blob) = pipe(BLOB_BUFFERS, BUFFER);
-        thread::scope(|scope| {
-            let reading = thread::Builder::new()
-                .spawn_scoped(scope, move || self.read_blob(&blob_writer, progress))
-                .map_err(|error| self.no_thread(&error))?;
-            let compression = sniff(blob.fill_buf().unwrap_or_default());
-            let (entries, diff_id, decompressed) = match compression {
-                Ok(Compression::None) => {
-                    let (entries, _) = self.walk(blob, read);
-                    (entries, None, Ok(()))
-                }
-                Ok(compression) => {
-                    let (writer, archive) = pipe(ARCHIVE_BUFFERS, BUFFER);
-                    let decompressing = thread::Builder::new()
-                        .spawn_scoped(scope, move || self.decompress(compression, blob, &writer))
-                        .map_err(|error| self.no_thread(&error))?;
-                    let (entries, diff_id) = self.walk(archive.hashed(), read);
-                    (entries, diff_id, join(decompressing))
-                }
-                Err(problem) => {
-                    drop(blob);
-                    (Err(Error::layer(self.name, problem)), None, Ok(()))
-                }
-            };
-            let digest = join(reading).map_err(|error| Error::layer_io(self.name, error))?;
-            // A wrong digest explains all other errors.
-            if let Some(digest) = &digest {
-                verify(self.name, "digest", self.expected.digest, digest)?;
-            }
-            decompressed.map_err(|error| self.not_decompressed(error))?;
-            let entries = entries?;
-            let digest = digest.ok_or_else(|| {
-                Error::layer(
-                    self.name,
-                    "not read to its end, because nothing in it was needed",
-                )
-            })?;
-            // A plain archive is its own blob.
-            let diff_id = diff_id.unwrap_or_else(|| digest.clone());
-            verify(self.name, "diff id", self.expected.diff_id, &diff_id)?;
-            Ok(Pass {
-                entries,
-                digest,
-                diff_id,
-            })
-        })
-    }
-
-    /// The entries of an archive, and its digest if the reader hashes it.
-    fn walk(
-        &self,
-        archive: Reader,
-        read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
-    ) -> (Result<Vec<Entry>>, Option<String>) {
-        let mut walk = Walk::new(archive, self.context.bounds.limits);
-        let entries = read(&mut walk);
-        let digest = match &entries {
-            Ok(_) => walk.into_input().finish(),
-            Err(_) => None,
-        };
-        (entries, digest)
-    }
-
-    /// Reads and hashes the blob to its end even if its bytes are no longer needed: then the digest says whether the blob or its
-    /// content is wrong. `None` where the end is too far away for that.
-    fn read_blob(
-        &self,
-        blob: &Writer,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> io::Result<Option<String>> {
-        let mut hasher = Hasher::default();
-        let mut reader = self.bytes.open()?;
-        let mut read = |buffer: &mut [u8]| {
-            self.context.bounds.cancellation.check()?;
-            let count = fill(&mut *reader, buffer)?;
-            hasher.update(&buffer[..count]);
-            progress(count as u64);
-            Ok(count)
-        };
-        let limits = &self.context.bounds.limits;
-        let mut total = 0;
-        loop {
-            let count = blob.write(&mut read)?;
-            if count == 0 {
-                break;
-            }
-            total += count as u64;
-            let checked = limits.check(Limit::LayerBytes, total);
-            checked.map_err(io::Error::other)?;
-        }
-        let mut buffer = vec![0; BUFFER];
-        let mut left = self.bytes.drained();
-        loop {
-            let count = read(&mut buffer)?;
-            if count == 0 {
-                return Ok(Some(hasher.finish()));
-            }
-            match left.checked_sub(count as u64) {
-                Some(less) => left = less,
-                None => return Ok(None),
-            }
-        }
-    }
-
-    fn no_thread(&self, error: &io::Error) -> Error {
-        Error::layer(
-            self.name,
-            format!("cannot be read: no thread could be started: {error}"),
-        )
-    }
-
-    fn not_decompressed(&self, error: io::Error) -> Error {
-        let inner = error.get_ref();
-        if inner.is_some_and(|inner| inner.is::<LimitExceeded>() || inner.is::<Error>()) {
-            return Error::layer_io(self.name, error);
-        }
-        let problem = match error.kind() {
-            io::ErrorKind::UnexpectedEof => {
-                "truncated: the compressed data ends too early".to_owned()
-            }
-            _ => format!("cannot be decompressed: {error}"),
-        };
-        Error::layer(self.name, problem)
-    }
-
-    fn decompress(
-        &self,
-        compression: Compression,
-        blob: Reader,
-        archive: &Writer,
-    ) -> io::Result<()> {
-        compression.decompress(blob, archive, || self.size, &self.context.bounds)
-    }
-}
-
-fn verify(name: &str, what: &str, expected: Option<&str>, found: &str) -> Result<()> {
-    match expected {
-        Some(expected) if expected != found => {
-            Err(Error::damaged_layer(name, what, found, expected))
-        }
-        _ => Ok(()),
     }
 }
 
