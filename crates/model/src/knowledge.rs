@@ -232,11 +232,16 @@ pub struct OnFirstUse<T>(OnceLock<T>);
 
 impl<T> Default for OnFirstUse<T> {
     fn default() -> Self {
-        OnFirstUse(OnceLock::new())
+        OnFirstUse::new()
     }
 }
 
 impl<T> OnFirstUse<T> {
+    /// Not made yet.
+    pub const fn new() -> Self {
+        OnFirstUse(OnceLock::new())
+    }
+
     /// The value; `make` makes it if it does not exist yet.
     ///
     /// # Errors

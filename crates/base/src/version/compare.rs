@@ -166,6 +166,11 @@ pub fn compare(a: &str, b: &str) -> Option<Ordering> {
     })
 }
 
+/// Whether a version is a release or newer. If either cannot be read, it is not.
+pub fn is_since(version: &str, release: &str) -> bool {
+    compare(version, release).is_some_and(Ordering::is_ge)
+}
+
 /// Whether `a` is newer than `b`. `None` if either cannot be read.
 pub fn newer(a: &str, b: &str) -> Option<bool> {
     compare(a, b).map(Ordering::is_gt)

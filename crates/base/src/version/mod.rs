@@ -11,5 +11,5 @@ pub mod fits;
 pub mod marker;
 pub mod requirement;
 
-pub use compare::{compare, first_numbers, meets, newer, release, satisfies};
+pub use compare::{compare, first_numbers, is_since, meets, newer, release, satisfies};
 pub use fits::fits;

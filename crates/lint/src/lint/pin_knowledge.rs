@@ -1,7 +1,6 @@
 //! What the tables say of packages that are pinned together: the releases of a framework, and what its partners require.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::OnceLock;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +8,7 @@ use serde_json::Value;
 use super::facts::{Base, Pin, Stage};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::version::{first_numbers, meets, satisfies};
-use imgcheck_model::knowledge::table;
+use imgcheck_model::knowledge::{OnFirstUse, table};
 
 /// The partners of a framework, with the tables that `rules/knowledge/partners.yaml` names.
 #[derive(Debug)]
@@ -134,11 +133,8 @@ impl PinKnowledge {
     /// # Errors
     /// A table is broken, which the tests exclude.
     pub fn builtin() -> Result<&'static Self> {
-        static KNOWLEDGE: OnceLock<PinKnowledge> = OnceLock::new();
-        match KNOWLEDGE.get() {
-            Some(known) => Ok(known),
-            None => Self::read().map(|read| KNOWLEDGE.get_or_init(|| read)),
-        }
+        static KNOWLEDGE: OnFirstUse<PinKnowledge> = OnFirstUse::new();
+        KNOWLEDGE.get_or_make(Self::read)
     }
 
     fn read() -> Result<Self> {

@@ -1,11 +1,11 @@
 //! Variables of an image with which a package fails: `lint.settings`.
 
-use std::sync::OnceLock;
-
-use super::facts::{SettingFault, Stage, Variable};
+use super::facts::{Pin, SettingFault, Stage, Variable};
 use imgcheck_base::error::Result;
-use imgcheck_model::knowledge;
+use imgcheck_model::knowledge::{self, OnFirstUse};
 use imgcheck_model::settings::{Effect, Installed, Settings};
+
+static TABLE: OnFirstUse<Settings> = OnFirstUse::new();
 
 /// Those of the stages that become images.
 ///
@@ -18,7 +18,7 @@ pub fn all(stages: &[Stage]) -> Result<Vec<SettingFault>> {
     if set.is_empty() {
         return Ok(Vec::new());
     }
-    let settings = table()?;
+    let settings = TABLE.get_or_make(knowledge::settings)?;
     let faults = set.into_iter().filter_map(|(stage, variable)| {
         let faults = settings.faults_of(&variable.name, &variable.value, stage);
         // What is a mistake in every release is one, whichever of the packages is installed.
@@ -31,15 +31,6 @@ pub fn all(stages: &[Stage]) -> Result<Vec<SettingFault>> {
     Ok(faults.collect())
 }
 
-fn table() -> Result<&'static Settings> {
-    static TABLE: OnceLock<Settings> = OnceLock::new();
-    if let Some(table) = TABLE.get() {
-        return Ok(table);
-    }
-    let table = knowledge::settings()?;
-    Ok(TABLE.get_or_init(|| table))
-}
-
 /// Whether it is the last value, and has no variable that is not known.
 fn is_known(variable: &Variable) -> bool {
     !variable.replaced && !variable.value.contains('$')
@@ -48,7 +39,7 @@ fn is_known(variable: &Variable) -> bool {
 /// What a stage certainly has: a package that it pins, or that its base image claims.
 impl Installed for Stage {
     fn component(&self, name: &str) -> Option<(&str, Option<&str>)> {
-        let is_installed = |it: &&super::facts::Pin| {
+        let is_installed = |it: &&Pin| {
             it.component == name && !(it.constraint || it.conditional || it.replaced || it.present)
         };
         let pinned = self

@@ -19,7 +19,7 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::Limit;
 use imgcheck_image::Node;
 use imgcheck_python::ModuleFacts;
-use imgcheck_python::run::{Failure, Interpreter, Outcome, Platform, Search};
+use imgcheck_python::run::{Interpreter, Outcome, Platform, Search};
 
 use crate::stack::{Environment, Labels, PythonProgram};
 use explain::Explainer;
@@ -199,11 +199,9 @@ impl<'r> Run<'_, '_, 'r> {
         };
         imports.lookups += interpreter.lookups();
         let mut failures = Vec::new();
-        let missing = match outcome {
-            Outcome::Failed(failure) => failure.missing.as_deref(),
-            _ => None,
-        };
-        if let Some((missing, failure)) = missing.zip(failure_of(outcome)) {
+        if let Outcome::Failed(failure) = outcome
+            && let Some(missing) = &failure.missing
+        {
             let failure = explainer.failure(interpreter, missing, &failure.class);
             failures.push(failure.shown());
             if !imports.failures.contains(&failure) {
@@ -219,12 +217,5 @@ impl<'r> Run<'_, '_, 'r> {
             failures,
             ..explainer.tree(interpreter)
         });
-    }
-}
-
-fn failure_of(outcome: &Outcome) -> Option<&Failure> {
-    match outcome {
-        Outcome::Failed(failure) => Some(failure),
-        _ => None,
     }
 }

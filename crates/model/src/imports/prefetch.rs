@@ -55,11 +55,8 @@ struct Prefetch<'p, 's, 'r> {
 impl<'r> Prefetch<'_, '_, 'r> {
     fn level(&mut self, level: Vec<Waiting<'r>>) {
         let reader = self.files.reader();
-        let unread: Vec<Node> = level.iter().map(|it| it.file).collect();
-        let unread: Vec<Node> = unread
-            .into_iter()
-            .filter(|it| self.files.is_unread(*it))
-            .collect();
+        let sources = level.iter().map(|it| it.file);
+        let unread: Vec<Node> = sources.filter(|it| self.files.is_unread(*it)).collect();
         let read = parallel::map(parallel::cores(), unread.len(), |at| {
             Ok::<_, Infallible>(reader(unread[at]))
         });

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::faults::{Effect, Fault, Problem};
 use super::installed::Installed;
 use super::options::Key;
-use super::releases::{Releases, is_before_release, is_until};
+use super::releases::{include, is_before_release, is_until};
 use super::values::Values;
 use super::wrong::Wrong;
 use imgcheck_base::excerpt::shortened;
@@ -65,11 +65,11 @@ struct Setting {
     _source: String,
 }
 
-/// What fails in some releases if a part is not `OPTION:VALUE`.
+/// What fails since a release if a part is not `OPTION:VALUE`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Malformed {
-    releases: Releases,
+    since: String,
     when: String,
 }
 
@@ -90,10 +90,9 @@ impl Settings {
                 .iter()
                 .filter_map(|it| environment.get_key_value(it));
             let set: Vec<_> = set.collect();
-            let package = self.packages.iter().find(|it| it.name == row.package);
             let version = match set.is_empty() {
                 true => None,
-                false => package.and_then(|it| it.version(installed)),
+                false => self.version(row, installed),
             };
             let faults = |version: &str| {
                 let faults = set
@@ -101,7 +100,7 @@ impl Settings {
                     .filter_map(|(name, value)| self.fault(row, name, value, version));
                 faults.collect::<Vec<_>>()
             };
-            version.as_deref().map(faults).unwrap_or_default()
+            version.map(faults).unwrap_or_default()
         };
         self.settings
             .iter()
@@ -114,9 +113,8 @@ impl Settings {
     pub fn faults_of(&self, variable: &str, value: &str, installed: &impl Installed) -> Vec<Fault> {
         let is_named = |row: &&Setting| row.variables.iter().any(|it| it == variable);
         let of_row = |row: &Setting| {
-            let package = self.packages.iter().find(|it| it.name == row.package);
-            let version = package.and_then(|it| it.version(installed));
-            self.fault(row, variable, value, &version.unwrap_or_default())
+            let version = self.version(row, installed);
+            self.fault(row, variable, value, version.unwrap_or_default())
         };
         self.settings
             .iter()
@@ -125,10 +123,16 @@ impl Settings {
             .collect()
     }
 
+    /// The installed version of the package that reads the variables of a row.
+    fn version<'i>(&self, row: &Setting, installed: &'i impl Installed) -> Option<&'i str> {
+        let package = self.packages.iter().find(|it| it.name == row.package)?;
+        package.version(installed)
+    }
+
     /// What a value does to a version of a package. If the version is not known or no release, what it does to all releases.
     fn fault(&self, row: &Setting, variable: &str, value: &str, version: &str) -> Option<Fault> {
         let releases = self.releases(row, version);
-        let releases = releases.iter().filter(|it| row.releases().include(it));
+        let releases = releases.iter().filter(|it| row.is_of(it));
         let wrong = releases.map(|release| Some((release, self.wrong(row, value, release)?)));
         let (release, wrong) = wrong.collect::<Option<Vec<_>>>()?.pop()?;
         let fitting = match row.fitting.is_empty() {
@@ -154,7 +158,7 @@ impl Settings {
     /// The releases that a version may behave like: its own, or all that were tried.
     fn releases(&self, row: &Setting, version: &str) -> Vec<String> {
         let is_release = !version.is_empty() && !is_before_release(version);
-        match is_release && (row.is_tried(version) || !row.releases().include(version)) {
+        match is_release && (row.is_tried(version) || !row.is_of(version)) {
             true => vec![version.to_owned()],
             false => self.ends(row),
         }
@@ -176,11 +180,8 @@ impl Settings {
             .and_then(|it| self.options.get(it))
             .into_iter()
             .flatten();
-        let ranges = keys.map(Key::releases).chain([row.releases()]);
-        let mut ends: Vec<String> = ranges
-            .flat_map(|it| it.ends().map(str::to_owned).collect::<Vec<_>>())
-            .collect();
-        ends.extend(row.tried.clone());
+        let own = row.since.iter().chain(&row.until).chain(&row.tried);
+        let mut ends: Vec<String> = keys.flat_map(Key::ends).chain(own).cloned().collect();
         // A row without releases holds for any.
         if ends.is_empty() {
             ends.push("0".to_owned());
@@ -201,24 +202,21 @@ impl Setting {
     /// What fails in a release.
     fn when(&self, problem: Problem, release: &str) -> &str {
         let malformed = self.malformed.as_ref();
-        let malformed = malformed.filter(|it| it.releases.include(release));
+        let malformed = malformed.filter(|it| version::is_since(release, &it.since));
         match malformed.filter(|_| problem == Problem::Malformed) {
             Some(malformed) => &malformed.when,
             None => &self.when,
         }
     }
 
-    fn releases(&self) -> Releases {
-        Releases {
-            since: self.since.clone(),
-            until: self.until.clone(),
-        }
+    fn is_of(&self, version: &str) -> bool {
+        include(self.since.as_deref(), self.until.as_deref(), version)
     }
 }
 
 impl Package {
     /// The version that an image has, which may be empty; `None` if it does not have the package.
-    fn version(&self, installed: &impl Installed) -> Option<String> {
+    fn version<'i>(&self, installed: &'i impl Installed) -> Option<&'i str> {
         let has = |name: &String| installed.distribution(name).is_some();
         if !self.beside.is_empty() && !self.beside.iter().any(has) {
             return None;
@@ -226,9 +224,9 @@ impl Package {
         if let Some(component) = &self.component {
             let (version, build) = installed.component(component)?;
             let is_build = self.build.is_none() || self.build.as_deref() == build;
-            return is_build.then(|| version.to_owned());
+            return is_build.then_some(version);
         }
         let mut names = self.distributions.iter();
-        names.find_map(|name| installed.distribution(name).map(str::to_owned))
+        names.find_map(|name| installed.distribution(name))
     }
 }

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::faults::Problem;
-use super::releases::Releases;
+use super::releases;
 use super::wrong::{Wrong, suggested};
 use imgcheck_base::spelling;
 
@@ -45,14 +45,12 @@ struct Number {
 
 impl Key {
     fn is_of(&self, release: &str) -> bool {
-        self.releases().include(release)
+        releases::include(self.since.as_deref(), self.until.as_deref(), release)
     }
 
-    pub fn releases(&self) -> Releases {
-        Releases {
-            since: self.since.clone(),
-            until: self.until.clone(),
-        }
+    /// The releases at which it begins and ends.
+    pub fn ends(&self) -> impl Iterator<Item = &String> {
+        self.since.iter().chain(&self.until)
     }
 
     /// What is wrong with the words of its value.

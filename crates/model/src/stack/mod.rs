@@ -128,15 +128,7 @@ pub fn read(
     let distributions = packages::python::distributions(&inventory);
     let records = packages::Records::read(&inventory, &distributions);
     let packages = packages::read(&inventory, &distributions, &records, catalogue);
-    let mut environments = python::environments(&inventory);
-    python_startup::complete(
-        &mut environments,
-        &inventory,
-        launch,
-        catalogue,
-        &budget.bounds.limits,
-    )
-    .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;
+    let mut environments = environments_of(&inventory, launch, catalogue, &budget.bounds.limits)?;
     let copies_of_torch = torch::copies(&inventory, &packages);
     let directories = copies_of_torch.iter().map(|copy| copy.directory.as_str());
     let installed = Installed::of(&distributions, directories, &catalogue.startup);
@@ -253,8 +245,17 @@ pub fn environments(
     limits: &Limits,
 ) -> Result<Vec<Environment>> {
     let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
-    let mut environments = python::environments(&inventory);
-    python_startup::complete(&mut environments, &inventory, launch, catalogue, limits)
+    environments_of(&inventory, launch, catalogue, limits)
+}
+
+fn environments_of(
+    inventory: &Inventory,
+    launch: &Launch,
+    catalogue: &Catalogue,
+    limits: &Limits,
+) -> Result<Vec<Environment>> {
+    let mut environments = python::environments(inventory);
+    python_startup::complete(&mut environments, inventory, launch, catalogue, limits)
         .map_err(|exceeded| Error::limit("Python's search path", exceeded))?;
     Ok(environments)
 }

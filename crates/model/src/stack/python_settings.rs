@@ -211,7 +211,7 @@ impl OptionNames {
 
 fn is_since(since: &Option<String>, release: &str) -> bool {
     let since = since.as_deref();
-    since.is_none_or(|since| version::compare(release, since).is_some_and(Ordering::is_ge))
+    since.is_none_or(|since| version::is_since(release, since))
 }
 
 /// Whether `R` or `X utf8` is among the options.

@@ -7,7 +7,7 @@ use super::importable::ImportableDistributions;
 use super::python::Environment;
 use super::tool_knowledge::{Compiler, Header, Headers, Needed, Tool, ToolProgram, Tools};
 use imgcheck_base::lexical::directory_of;
-use imgcheck_base::version::newer;
+use imgcheck_base::version::is_since;
 use imgcheck_image::{Access, RootFilesystem};
 use imgcheck_launch::Launch;
 
@@ -88,11 +88,15 @@ impl Process<'_> {
     fn first_missing(&self, row: &Tool) -> Option<MissingTool> {
         let mut names = row.distributions.iter();
         let version = names.find_map(|name| self.version(name))?;
-        if !is_since(version, Some(&row.since)) {
+        if !is_since(version, &row.since) {
             return None;
         }
         let programs = row.programs.iter();
-        let mut programs = programs.filter(|it| is_since(version, it.since.as_deref()));
+        let mut programs = programs.filter(|it| {
+            it.since
+                .as_ref()
+                .is_none_or(|since| is_since(version, since))
+        });
         let missing = match self.compiler(&row.compiler) {
             Err(missing) => Some(*missing),
             Ok(compiler) => self
@@ -101,7 +105,11 @@ impl Process<'_> {
         };
         let needs = |it: &&Needed| {
             let version = self.version(&it.distribution);
-            version.is_some_and(|version| is_since(version, it.since.as_deref()))
+            version.is_some_and(|version| {
+                it.since
+                    .as_ref()
+                    .is_none_or(|since| is_since(version, since))
+            })
         };
         let needed_by = row.always.iter().find(needs);
         Some(MissingTool {
@@ -212,8 +220,4 @@ impl Process<'_> {
             ..MissingTool::default()
         })
     }
-}
-
-fn is_since(version: &str, since: Option<&str>) -> bool {
-    since.is_none_or(|since| newer(since, version) == Some(false))
 }

@@ -161,12 +161,11 @@ impl<'p> Template<'p> {
     /// The first request for GPUs: an extended resource, or a claim (dynamic resource allocation).
     fn gpu(&self, container: &Node) -> Option<GpuRequest> {
         let (manifest, kinds) = (self.reader.manifest, self.reader.kinds);
-        let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
         // The trainer of a TrainJob and the roles of a SparkApplication have fields of their own.
         let per_node = container.at(["resourcesPerNode", "limits"]);
         let per_node = per_node.or(container.at(["resourcesPerNode", "requests"]));
-        let groups = groups.into_iter().flatten().chain(per_node);
-        let mut resources = groups.flat_map(Node::entries);
+        let per_node = per_node.into_iter().flat_map(Node::entries);
+        let mut resources = resources(container).chain(per_node);
         let resource = resources.find_map(|(key, value)| {
             let count = value.text().and_then(|it| it.parse().ok());
             let is_gpu = kinds.is_gpu_resource(key.text()?) && count != Some(0);
@@ -189,9 +188,7 @@ impl<'p> Template<'p> {
 
     /// The first request for an adapter for RDMA.
     fn rdma(&self, container: &Node) -> Option<RdmaRequest> {
-        let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
-        let mut resources = groups.into_iter().flatten().flat_map(Node::entries);
-        resources.find_map(|(key, value)| {
+        resources(container).find_map(|(key, value)| {
             let name = key.text()?;
             let is_rdma = self.reader.kinds.is_rdma_resource(name) && value.text() != Some("0");
             is_rdma.then(|| RdmaRequest {
@@ -239,4 +236,10 @@ pub(super) fn trimmed(path: &str) -> String {
         "" => "/".to_owned(),
         path => path.to_owned(),
     }
+}
+
+/// The resources that a container requests, and how much of each.
+fn resources(container: &Node) -> impl Iterator<Item = &(Node, Node)> {
+    let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
+    groups.into_iter().flatten().flat_map(Node::entries)
 }
