@@ -1,4 +1,4 @@
-//! What a Python module imports when it is executed, and which names it binds, read from its source text.
+//! What a Python module imports when it is executed, which names it binds and what it assigns, read from its source text.
 //!
 //! The parser is ruff's; what is kept is small and decides nothing: whether a condition holds and where a module is found depends on the
 //! interpreter and its search path. A value of [`ModuleFacts`] comes from any bytes, without a panic and in bounded memory.
@@ -10,12 +10,16 @@ mod depth;
 mod effects;
 mod facts;
 mod lines;
+mod mentions;
 mod read;
 pub mod run;
 mod statements;
+pub mod syntax;
 
 pub use condition::{Atom, Comparison, Condition, Subject};
 pub use facts::{Import, ModuleFacts, Step, Unread};
+pub use mentions::Mentions;
+pub use ruff_python_ast as ast;
 
 #[cfg(test)]
 mod tests;

@@ -52,6 +52,7 @@ pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, load, neighbour, text_of};
 pub use script::Script;
 pub use text::Text;
+pub(crate) use words::option_and_value;
 
 use context::Context;
 

@@ -5,7 +5,7 @@ mod configuration;
 mod files;
 mod list;
 mod python;
-mod tokens;
+mod script;
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ pub type Files<'f> = &'f dyn Fn(&str) -> Result<Option<(String, String)>>;
 
 /// Whether a setup.py is one of setuptools.
 pub fn is_setup(text: &str) -> bool {
-    python::Python::new(text).calls_setup()
+    python::calls_setup(text)
 }
 
 /// Reads a setup.cfg or setup.py.
@@ -102,15 +102,9 @@ pub fn packages(
 }
 
 fn parse<'t>(text: &Text<'t>) -> Setup<'t> {
-    if !text.name.ends_with(".py") {
-        return configuration::parse(text.text);
-    }
-    let python = python::Python::new(text.text);
-    let (extras, unread) = python.extras();
-    Setup {
-        main: python.main(),
-        extras,
-        unread,
+    match text.name.ends_with(".py") {
+        true => python::parse(text.text),
+        false => configuration::parse(text.text),
     }
 }
 

@@ -68,6 +68,20 @@ fn length(text: &str, escape: char) -> usize {
     at
 }
 
+/// An option that is joined to its value, apart (POSIX.1-2024, Utility Conventions; GNU getopt_long): `--name=value`, `-nvalue`. Without
+/// a value, the option as it is.
+pub(crate) fn option_and_value(word: &str) -> (&str, Option<&str>) {
+    if word.starts_with("--") {
+        return match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+    }
+    let end = word.chars().take(2).map(char::len_utf8).sum();
+    let (name, value) = word.split_at(end);
+    (name, (!value.is_empty()).then_some(value))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

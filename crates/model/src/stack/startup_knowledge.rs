@@ -10,6 +10,10 @@ use serde::Deserialize;
 use super::pattern::matches_pattern;
 use imgcheck_base::digest;
 use imgcheck_base::version;
+use imgcheck_python::Mentions;
+use imgcheck_python::ast::helpers::any_over_expr;
+use imgcheck_python::ast::{Expr, ExprList, Stmt};
+use imgcheck_python::syntax::{assignments, with_statements};
 
 /// Which startup code leaves the search path as it is: `rules/knowledge/python-startup.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -29,8 +33,8 @@ pub struct StartupKnowledge {
     optional: Vec<String>,
     /// Modules of the standard library that Python imports before it looks for packages.
     early: Vec<EarlyModules>,
-    /// Lines of the package `encodings` that import modules or look like it.
-    encodings: EncodingLines,
+    /// What the package `encodings` mentions beyond that.
+    encodings: EncodingMentions,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -67,8 +71,9 @@ struct EarlyModules {
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EncodingLines {
-    lines: Vec<String>,
+struct EncodingMentions {
+    imports: Vec<String>,
+    names: Vec<String>,
     #[serde(rename = "source")]
     _source: String,
 }
@@ -166,12 +171,16 @@ impl StartupKnowledge {
 
     /// Whether a module of the package `encodings` leaves the search path as it is.
     pub(super) fn is_harmless_encoding(&self, text: &str) -> bool {
-        let is_known = |line: &&str| self.encodings.lines.iter().any(|it| it == line.trim());
-        let others: Vec<&str> = text
-            .split(['\n', '\r'])
-            .filter(|it| !is_known(it))
-            .collect();
-        !self.touches(&others.join("\n"))
+        let Ok(mut mentions) = Mentions::of(text) else {
+            return false;
+        };
+        mentions
+            .imports
+            .retain(|it| !self.encodings.imports.contains(it));
+        mentions
+            .names
+            .retain(|it| !self.encodings.names.contains(it));
+        !self.is_touched(&mentions)
     }
 
     /// Whether a module that a line runs leaves the search path as it is.
@@ -181,76 +190,36 @@ impl StartupKnowledge {
 
     /// What is not understood of a finder of an editable install, or which watched module it leads to; `None` if it is harmless.
     pub(super) fn problem_of_finder(&self, text: &str) -> Option<String> {
-        /// With the type that newer versions of setuptools write.
-        const DATA: [(&str, &str); 3] = [
-            ("MAPPING", ": dict[str, str]"),
-            ("NAMESPACES", ": dict[str, list[str]]"),
-            ("PATH_PLACEHOLDER", ""),
-        ];
-        let is_data = |line: &&str| DATA.iter().any(|(name, _)| line.starts_with(name));
+        const DATA: [&str; 3] = ["MAPPING", "NAMESPACES", "PATH_PLACEHOLDER"];
+        let is_data = |line: &&str| DATA.iter().any(|name| line.starts_with(name));
         let (data, code): (Vec<&str>, Vec<&str>) = text.split_inclusive('\n').partition(is_data);
-        let unknown = || Some("may change where modules come from".to_owned());
-        if !is_known(&self.editable_finders, &code.concat()) || data.len() != DATA.len() {
-            return unknown();
-        }
-        for (line, (name, annotation)) in data.iter().zip(DATA) {
-            let is_head = |head: &str| {
-                let rest = head.strip_prefix(name);
-                rest.is_some_and(|rest| rest.is_empty() || rest == annotation)
-            };
-            let value = line.split_once(" = ").filter(|(head, _)| is_head(head));
-            let Some((_, value)) = value else {
-                return unknown();
-            };
-            if name == "PATH_PLACEHOLDER" {
-                match is_placeholder(value) {
-                    true => continue,
-                    false => return unknown(),
-                }
-            }
-            let Some(modules) = keys(value) else {
-                return unknown();
-            };
-            if let Some(module) = modules.into_iter().find(|module| self.watches(module)) {
-                return Some(format!("says where {module} is imported from"));
-            }
-        }
-        None
+        let modules = match is_known(&self.editable_finders, &code.concat()) {
+            true => modules_of_finder(&data.concat(), DATA),
+            false => None,
+        };
+        let Some(modules) = modules else {
+            return Some("may change where modules come from".to_owned());
+        };
+        let mut watched = modules.iter().filter(|module| self.watches(module));
+        let module = watched.next()?;
+        Some(format!("says where {module} is imported from"))
     }
 
     /// Whether a module may change the search path.
     pub(super) fn touches(&self, text: &str) -> bool {
-        // Python ends lines at a lone carriage return, too.
-        let lines = text.split(['\n', '\r']);
-        let mut code = lines.filter(|line| !line.trim_start().starts_with('#'));
-        code.any(|line| {
-            let mut touches = self.touches.iter();
-            // What a line that continues another imports is hard to tell.
-            line.ends_with('\\')
-                || touches.any(|word| line.contains(word.as_str()))
-                || self.imports_unknown(line)
-        })
+        Mentions::of(text).map_or(true, |mentions| self.is_touched(&mentions))
     }
 
-    /// Whether a line imports a module that may do anything.
-    fn imports_unknown(&self, line: &str) -> bool {
-        static IMPORT: LazyLock<Option<Regex>> =
-            LazyLock::new(|| Regex::new(r"(?:\bfrom\s+(\S+)\s+)?\bimport\b([^#;]*)").ok());
-        let Some(import) = IMPORT.as_ref() else {
-            return true;
-        };
-        let is_known = |name: &str| {
+    fn is_touched(&self, mentions: &Mentions) -> bool {
+        let has = |text: &String| self.touches.iter().any(|word| text.contains(word.as_str()));
+        let is_known = |module: &String| {
             let mut known = self.imports.iter().chain(&self.optional);
-            known.any(|known| known == name)
+            known.any(|known| known == module)
         };
-        import.captures_iter(line).any(|found| {
-            let names = found.get(2).map_or("", |names| names.as_str());
-            match found.get(1).map(|module| module.as_str()) {
-                // It may give `sys.path` a different name.
-                Some(module) => module == "sys" || !is_known(module),
-                None => !names.split(',').all(|name| is_known(name.trim())),
-            }
-        })
+        // By another name, `sys.path` is not seen.
+        mentions.names.contains("sys")
+            || mentions.names.iter().chain(&mentions.texts).any(has)
+            || !mentions.imports.iter().all(is_known)
     }
 
     /// Modules that [`Self::touches`] takes for absent.
@@ -274,26 +243,47 @@ fn editable_finder(line: &str) -> Option<&str> {
     (is_finder && installs && module.chars().all(is_name)).then_some(module)
 }
 
-/// `'…' + ".__path_hook__"`
-fn is_placeholder(value: &str) -> bool {
-    let name = value.trim_end().strip_suffix(" + \".__path_hook__\"");
-    let name = name.and_then(|name| name.strip_prefix('\'')?.strip_suffix('\''));
-    name.is_some_and(|name| !name.contains(['\'', '\\']))
+/// The modules that the data of a finder lead to: literals that are assigned to these names, in this order.
+fn modules_of_finder(data: &str, names: [&str; 3]) -> Option<Vec<String>> {
+    let read = |body: &[Stmt]| {
+        if body.len() != names.len() {
+            return None;
+        }
+        let mut modules = Vec::new();
+        for (statement, name) in body.iter().zip(names) {
+            let [(Expr::Name(target), value)] = assignments(statement)[..] else {
+                return None;
+            };
+            match value {
+                _ if target.id != name || calls_in_annotation(statement) => return None,
+                Expr::Dict(dictionary) => {
+                    for item in &dictionary.items {
+                        let is_literal = item.value.is_string_literal_expr()
+                            || item.value.as_list_expr().is_some_and(has_only_texts);
+                        let key = item.key.as_ref()?.as_string_literal_expr()?;
+                        modules.push(key.value.to_str().to_owned());
+                        is_literal.then_some(())?;
+                    }
+                }
+                // `'…' + ".__path_hook__"`
+                Expr::BinOp(sum) => {
+                    let is_text = |it: &Expr| it.is_string_literal_expr();
+                    (is_text(&sum.left) && is_text(&sum.right)).then_some(())?;
+                }
+                _ => return None,
+            }
+        }
+        Some(modules)
+    };
+    with_statements(data, read).ok()?
 }
 
-/// The keys of a Python dictionary of texts, or of lists of texts, as `repr` writes it. `None` if it may be something else.
-fn keys(value: &str) -> Option<Vec<&str>> {
-    static ENTRY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let text = r"'[^'\\\n]*'";
-        let entry = format!(r"^('[\w.]*'): (?:{text}|\[(?:{text}(?:, {text})*)?\])(?:, |$)");
-        Regex::new(&entry).ok()
-    });
-    let mut rest = value.trim_end().strip_prefix('{')?.strip_suffix('}')?;
-    let mut keys = Vec::new();
-    while !rest.is_empty() {
-        let entry = ENTRY.as_ref()?.captures(rest)?;
-        keys.push(entry.get(1)?.as_str().trim_matches('\''));
-        rest = &rest[entry.get(0)?.end()..];
-    }
-    Some(keys)
+/// Python executes the annotation of a name of a module.
+fn calls_in_annotation(statement: &Stmt) -> bool {
+    let annotated = statement.as_ann_assign_stmt();
+    annotated.is_some_and(|it| any_over_expr(&it.annotation, &Expr::is_call_expr))
+}
+
+fn has_only_texts(list: &ExprList) -> bool {
+    list.elts.iter().all(Expr::is_string_literal_expr)
 }

@@ -7,6 +7,7 @@ use super::inventory::{ElfFile, Inventory, TextFile};
 use super::packages::{Package, Packages};
 use super::{Component, Evidence, EvidenceKind};
 use imgcheck_base::lexical::{directory_of, name_of};
+use imgcheck_python::syntax::assigned_texts;
 
 /// The files and packages of one copy of PyTorch.
 #[derive(Default)]
@@ -137,7 +138,7 @@ impl TorchCopy<'_, '_> {
         let Some(file) = self.version_py else {
             return;
         };
-        let values = assignments(file.text);
+        let values = assigned_texts(file.text);
         if let Some(version) = values.get("__version__") {
             component.evidence.push(Evidence::new(
                 EvidenceKind::PythonMetadata,
@@ -152,7 +153,7 @@ impl TorchCopy<'_, '_> {
             ("rocm", "rocm"),
             ("git_version", "git"),
         ] {
-            if let Some(value) = values.get(variable).filter(|value| **value != "None") {
+            if let Some(value) = values.get(variable) {
                 component
                     .details
                     .insert(detail.to_owned(), (*value).to_owned());
@@ -212,38 +213,4 @@ pub(super) fn is_2_or_later(version: &str) -> bool {
     first_numbers(version, 1)
         .parse::<u32>()
         .is_ok_and(|major| major >= 2)
-}
-
-/// The assignments in a Python file of plain assignments: `name = 'value'` and `name: Optional[str] = 'value'`.
-pub(super) fn assignments(text: &str) -> BTreeMap<&str, &str> {
-    text.lines()
-        .filter(|line| line.len() <= 200)
-        .filter_map(|line| {
-            let (target, value) = line.split_once('=')?;
-            let name = target.split(':').next()?.trim_end();
-            let value = value.trim().trim_matches(['\'', '"']);
-            let is_name = name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            (is_name && !name.is_empty() && !value.is_empty()).then_some((name, value))
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn version_py_of_several_releases() {
-        let new = assignments(
-            "from typing import Optional\n\n__all__ = ['__version__', 'cuda']\n__version__ = '2.8.0+cu128'\n\
-             cuda: Optional[str] = '12.8'\nhip: Optional[str] = None\n",
-        );
-        assert_eq!(new["__version__"], "2.8.0+cu128");
-        assert_eq!(new["cuda"], "12.8");
-        assert_eq!(new["hip"], "None");
-        let old = assignments("__version__ = '1.13.1'\ndebug = False\ncuda = '11.7'\n");
-        assert_eq!(old["cuda"], "11.7");
-    }
 }

@@ -1,5 +1,6 @@
 //! conda, mamba and micromamba: what their commands install.
 
+use super::super::words::option_and_value;
 use super::effect::{Argument, Install};
 use super::options::CONDA_VALUES;
 
@@ -47,14 +48,16 @@ fn conda_arguments(words: &[Argument], environment: bool) -> Install {
     };
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let (name, joined) = match word.text.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            _ => (word.text.as_str(), None),
-        };
+        if !word.text.starts_with('-') {
+            install
+                .packages
+                .extend((!environment).then(|| word.clone()));
+            continue;
+        }
+        let (name, joined) = option_and_value(&word.text);
         let mut value = || {
-            joined
-                .clone()
-                .or_else(|| words.next().map(|word| word.text.clone()))
+            let joined = joined.map(str::to_owned);
+            joined.or_else(|| words.next().map(|word| word.text.clone()))
         };
         match name {
             "-c" | "--channel" => install.channels.extend(value()),
@@ -67,9 +70,7 @@ fn conda_arguments(words: &[Argument], environment: bool) -> Install {
                 install.environments.extend(yaml.cloned());
             }
             name if CONDA_VALUES.contains(&name) => drop(value()),
-            name if name.starts_with('-') => {}
-            _ if environment => {}
-            _ => install.packages.push(word.clone()),
+            _ => {}
         }
     }
     install

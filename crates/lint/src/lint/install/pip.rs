@@ -3,6 +3,7 @@
 use super::super::pin::Index;
 use super::super::requirements::{BEST_MATCH, index_option};
 use super::super::variables::Values;
+use super::super::words::option_and_value;
 use super::effect::{Argument, Install, Project};
 use super::options::{PIP_VALUES, PLACES, UPGRADES};
 use imgcheck_base::lexical::name_of;
@@ -139,15 +140,7 @@ fn python_arguments(words: &[Argument]) -> Install {
             install.packages.push(word.clone());
             continue;
         }
-        let (name, joined) = match word.text.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
-            _ => match word.text.split_at_checked(2) {
-                Some((name, value)) if !name.starts_with("--") && !value.is_empty() => {
-                    (name, Some(value))
-                }
-                _ => (word.text.as_str(), None),
-            },
-        };
+        let (name, joined) = option_and_value(&word.text);
         let index = [
             "--index-strategy",
             "-i",

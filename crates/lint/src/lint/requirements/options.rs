@@ -1,7 +1,7 @@
 //! Options in a requirements file, and after a requirement.
 
 use super::super::text::Text;
-use super::super::words::words;
+use super::super::words::{option_and_value, words};
 use super::line::Line;
 use imgcheck_base::error::Result;
 use imgcheck_base::spelling::nearest;
@@ -64,7 +64,7 @@ pub fn read<'l>(text: &Text<'_>, line: &Line, written: &'l str) -> Result<Vec<(&
         if !word.starts_with('-') || word == "-" || word == "--" {
             continue;
         }
-        let (name, joined) = apart(word);
+        let (name, joined) = option_and_value(word);
         let fault = |problem: String, help: Option<&str>| {
             let shown = text.text.get(line.span.clone()).unwrap_or_default();
             let start = line.span.start + shown.find(word).unwrap_or(0);
@@ -98,19 +98,6 @@ pub fn read<'l>(text: &Text<'_>, line: &Line, written: &'l str) -> Result<Vec<(&
         found.push((name, value.trim_matches(['"', '\''])));
     }
     Ok(found)
-}
-
-/// The name of an option, and a value joined to it.
-fn apart(word: &str) -> (&str, Option<&str>) {
-    if word.starts_with("--") {
-        return match word.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (word, None),
-        };
-    }
-    let end = word.chars().take(2).map(char::len_utf8).sum();
-    let (name, value) = word.split_at(end);
-    (name, (!value.is_empty()).then_some(value))
 }
 
 /// The option with a name, which may be abbreviated if it is long.

@@ -1,8 +1,10 @@
 //! Expressions of a setup.py that read a requirements file.
 
-use super::list::Requirements;
-use super::python::Python;
-use super::tokens::{Token, TokenKind};
+use imgcheck_python::ast::visitor::{self, Visitor};
+use imgcheck_python::ast::{Expr, ExprCall, ExprListComp};
+use imgcheck_python::syntax::plain_text;
+
+use super::script::Script;
 
 /// Methods between a file and a list of its lines.
 const LINES: &[&str] = &[
@@ -18,111 +20,118 @@ const LINES: &[&str] = &[
 /// Names that say that a function changes the lines that it reads.
 const CHANGES: &[&str] = &["replace", "sub", "lower", "format"];
 
-impl<'t> Python<'t> {
-    /// A call of a function of this file that returns the lines of a requirements file.
-    pub(super) fn reader(&self, name: &str, open: usize, close: usize) -> Option<Requirements<'t>> {
-        let at = (1..self.tokens.len()).find(|at| {
-            self.name(*at) == Some(name) && self.name(at - 1) == Some("def") && self.is(at + 1, "(")
-        })?;
-        let end = self.block_end(at);
-        let mut inside = self.tokens[at..end].iter().map(|token| token.kind);
-        let names = |wanted: &[&str]| {
-            let mut all = self.tokens[at..end].iter();
-            all.any(|token| matches!(token.kind, TokenKind::Name(name) if wanted.contains(&name)))
-        };
-        if !names(&["open", "read_text"]) || names(CHANGES) {
-            return None;
-        }
-        let path = match close - open {
-            1 => {
-                let mut paths = inside.by_ref().filter_map(|kind| match kind {
-                    TokenKind::Text(text) if text.ends_with(".txt") => Some(text),
-                    _ => None,
-                });
-                let path = paths.next()?;
-                paths.all(|other| other == path).then_some(path)?
-            }
-            2 => match self.tokens[open + 1].kind {
-                TokenKind::Text(text) if text.ends_with(".txt") => text,
-                _ => return None,
+impl<'t, 'a> Script<'t, 'a> {
+    /// The requirements file whose lines an expression stands for.
+    pub(super) fn file(&self, expression: &'a Expr) -> Option<&'t str> {
+        match expression {
+            Expr::ListComp(list) => self.comprehension(list),
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(_) => self.lines(expression),
+                Expr::Name(name) => self.returned(&name.id, call),
+                _ => None,
             },
-            _ => return None,
-        };
-        Some(Requirements::file(path, self.span(open - 1, close + 1)))
-    }
-
-    /// `open("requirements.txt").read().splitlines()`, or the same of a name that `with open("requirements.txt") as name` defines.
-    pub(super) fn lines_of(&self, at: usize, end: usize) -> Option<Requirements<'t>> {
-        let (path, after) = match self.name(at)? {
-            "open" | "Path" => (self.path(at + 1)?, self.closing(at + 1) + 1),
-            name => (self.opened(name)?, at + 1),
-        };
-        let mut next = after;
-        while next < end {
-            let method = self.name(next + 1).filter(|_| self.is(next, "."));
-            if !method.is_some_and(|it| LINES.contains(&it)) || !self.is(next + 2, "(") {
-                return None;
-            }
-            next = self.closing(next + 2) + 1;
-        }
-        Some(Requirements::file(path, self.span(at, end)))
-    }
-
-    /// `[line.strip() for line in file]`, of all lines or of those that are not empty, comments or options.
-    pub(super) fn comprehension(&self, open: usize, close: usize) -> Option<Requirements<'t>> {
-        let line = self.name(open + 1)?;
-        let start = (open..close).find(|at| self.name(*at) == Some("for"))?;
-        let element_end = self.trailers(open + 2);
-        let is_line = element_end == start && self.is_strip(open + 2, start);
-        let is_loop = self.name(start + 1) == Some(line) && self.name(start + 2) == Some("in");
-        if !is_line || !is_loop {
-            return None;
-        }
-        let end = self.trailers(start + 4);
-        let found = match end {
-            end if end == start + 4 => {
-                let path = self.opened(self.name(start + 3)?)?;
-                Requirements::file(path, self.span(start + 3, end))
-            }
-            end => self.lines_of(start + 3, end)?,
-        };
-        let known = ["if", "not", "and", "or", "len", "strip", "startswith", line];
-        let is_known = |token: &Token<'_>| match token.kind {
-            TokenKind::Name(name) => known.contains(&name) || name == "0",
-            TokenKind::Text(text) => text.chars().all(|c| "#- ".contains(c)),
-            TokenKind::Operator(_) => true,
-            _ => false,
-        };
-        let filter = self.tokens.get(end..close)?;
-        filter.iter().all(is_known).then_some(found)
-    }
-
-    /// Whether nothing, or only `.strip()`, is between two tokens.
-    fn is_strip(&self, from: usize, to: usize) -> bool {
-        from == to
-            || (to == from + 4
-                && self.is(from, ".")
-                && matches!(self.name(from + 1), Some("strip" | "rstrip")))
-    }
-
-    /// The requirements file in the parentheses of `open(…)`.
-    fn path(&self, open: usize) -> Option<&'t str> {
-        let is_single = self.is(open, "(") && (self.is(open + 2, ")") || self.is(open + 2, ","));
-        match self.tokens.get(open + 1)?.kind {
-            TokenKind::Text(text) if is_single && text.ends_with(".txt") => Some(text),
             _ => None,
         }
     }
 
-    /// The requirements file of `with open("requirements.txt") as name`.
-    fn opened(&self, name: &str) -> Option<&'t str> {
-        let mut all = (0..self.tokens.len()).filter(|at| {
-            self.name(*at) == Some("open")
-                && self.is(at + 1, "(")
-                && self.name(self.closing(at + 1) + 1) == Some("as")
-                && self.name(self.closing(at + 1) + 2) == Some(name)
-        });
-        let path = self.path(all.next()? + 1);
-        path.filter(|_| all.next().is_none())
+    /// `open("requirements.txt").read().splitlines()`, or the same of a name that `with open("requirements.txt") as name` defines.
+    fn lines(&self, expression: &'a Expr) -> Option<&'t str> {
+        match expression {
+            Expr::Name(name) => match self.opened(&name.id) {
+                [Expr::Call(call)] => self.opened_file(call, &["open"]),
+                _ => None,
+            },
+            Expr::Call(call) => match &*call.func {
+                Expr::Attribute(method) if LINES.contains(&method.attr.as_str()) => {
+                    self.lines(&method.value)
+                }
+                _ => self.opened_file(call, &["open", "Path"]),
+            },
+            _ => None,
+        }
+    }
+
+    /// The requirements file in the parentheses of `open(…)`.
+    fn opened_file(&self, call: &ExprCall, functions: &[&str]) -> Option<&'t str> {
+        let function = call.func.as_name_expr()?;
+        let path = plain_text(self.text, call.arguments.args.first()?)?;
+        let is_opened = functions.contains(&function.id.as_str()) && path.ends_with(".txt");
+        is_opened.then_some(path)
+    }
+
+    /// `[line.strip() for line in file]`, of all lines or of those that are not empty, comments or options.
+    fn comprehension(&self, list: &'a ExprListComp) -> Option<&'t str> {
+        let [generator] = &*list.generators else {
+            return None;
+        };
+        let line = generator.target.as_name_expr()?.id.as_str();
+        let is_line = |it: &Expr| it.as_name_expr().is_some_and(|it| it.id == line);
+        let is_same = match &*list.elt {
+            Expr::Call(call) => {
+                let method = call.func.as_attribute_expr()?;
+                is_line(&method.value) && matches!(method.attr.as_str(), "strip" | "rstrip")
+            }
+            other => is_line(other),
+        };
+        let mut filter = Words::of(self.text);
+        generator.ifs.iter().for_each(|it| filter.visit_expr(it));
+        let known = ["len", "strip", "startswith", line];
+        let is_usual = filter.names.iter().all(|name| known.contains(name))
+            && filter
+                .texts
+                .iter()
+                .all(|text| text.chars().all(|c| "#- ".contains(c)));
+        let path = self.lines(&generator.iter)?;
+        (is_same && is_usual).then_some(path)
+    }
+
+    /// A call of a function of this file that returns the lines of a requirements file.
+    fn returned(&self, name: &str, call: &ExprCall) -> Option<&'t str> {
+        let mut words = Words::of(self.text);
+        let function = self.functions.get(name)?;
+        words.visit_parameters(&function.parameters);
+        words.visit_body(&function.body);
+        let has = |names: &[&str]| words.names.iter().any(|name| names.contains(name));
+        if !has(&["open", "read_text"]) || has(CHANGES) || !call.arguments.keywords.is_empty() {
+            return None;
+        }
+        let is_file = |path: &&str| path.ends_with(".txt");
+        match &*call.arguments.args {
+            [] => {
+                let mut paths = words.texts.into_iter().filter(is_file);
+                let path = paths.next()?;
+                paths.all(|other| other == path).then_some(path)
+            }
+            [path] => plain_text(self.text, path).filter(is_file),
+            _ => None,
+        }
+    }
+}
+
+/// The names and plain texts in a part of a file.
+struct Words<'t, 'a> {
+    text: &'t str,
+    names: Vec<&'a str>,
+    texts: Vec<&'t str>,
+}
+
+impl<'t> Words<'t, '_> {
+    fn of(text: &'t str) -> Self {
+        Words {
+            text,
+            names: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Words<'_, 'a> {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::Name(name) => self.names.push(&name.id),
+            Expr::Attribute(attribute) => self.names.push(&attribute.attr),
+            _ => self.texts.extend(plain_text(self.text, expression)),
+        }
+        visitor::walk_expr(self, expression);
     }
 }

@@ -1,5 +1,4 @@
 #![allow(clippy::unwrap_used)]
-use super::python::Python;
 use super::*;
 
 /// The parts of a list as one text; what is not read stands in braces.
@@ -16,7 +15,7 @@ fn written(text: &str, list: &Requirements<'_>) -> String {
 }
 
 fn main_of(text: &str) -> String {
-    written(text, &Python::new(text).main())
+    written(text, &python::parse(text).main)
 }
 
 #[test]
@@ -39,8 +38,7 @@ fn lists_of_plain_texts_are_read() {
         ("setup(\"install_requires=['a']\")", ""),
         ("# setup(install_requires=['a'])", ""),
         ("setup(extra_install_requires=['a'])", ""),
-        ("setup(install_requires=['a", ""),
-        ("setup(install_requires=", "{}"),
+        ("setup(install_requires='a<2')", "a<2"),
     ] {
         assert_eq!(main_of(text), expected, "{text}");
     }
@@ -49,6 +47,7 @@ fn lists_of_plain_texts_are_read() {
 #[test]
 fn what_is_computed_is_not_read() {
     for (text, expected) in [
+        ("setup(install_requires=['a", "{setup(install_requires=['a}"),
         ("setup(install_requires=['a' + x, 'b'])", "b {'a' + x}"),
         ("setup(install_requires=['a' 'b'])", "{'a' 'b'}"),
         ("setup(install_requires=[f'a', 'b'])", "b {f'a'}"),
@@ -56,7 +55,7 @@ fn what_is_computed_is_not_read() {
             "setup(install_requires=['a'] if x else ['b'])",
             "{['a'] if x else ['b']}",
         ),
-        ("setup(install_requires=[x for x in y])", "{x for x in y}"),
+        ("setup(install_requires=[x for x in y])", "{[x for x in y]}"),
         ("setup(install_requires=requires())", "{requires()}"),
         (
             "R = ['a']\nif x:\n    R.append('b')\nsetup(install_requires=R)",
@@ -115,7 +114,7 @@ fn files_that_are_read_are_followed() {
         ),
         (
             "setup(install_requires=[l for l in open('r.txt') if 'torch' in l])",
-            "{l for l in open('r.txt') if 'torch' in l}",
+            "{[l for l in open('r.txt') if 'torch' in l]}",
         ),
     ] {
         assert_eq!(main_of(text), expected, "{text}");
@@ -125,11 +124,13 @@ fn files_that_are_read_are_followed() {
 #[test]
 fn extras_are_read() {
     let extras = |text: &str| {
-        let (found, unread) = Python::new(text).extras();
-        let found = found
+        let setup = python::parse(text);
+        let found = setup
+            .extras
             .iter()
             .map(|(name, list)| format!("{name}: {}", written(text, list)));
-        let unread = unread
+        let unread = setup
+            .unread
             .iter()
             .map(|span| format!("{{{}}}", &text[span.clone()]));
         found.chain(unread).collect::<Vec<_>>().join(", ")
@@ -137,11 +138,11 @@ fn extras_are_read() {
     for (text, expected) in [
         (
             "setup(extras_require={'a': ['x', 'y'], \"b\": B, **C})\nB = ['z']",
-            "a: x y, b: z, {**C}",
+            "a: x y, b: z, {C}",
         ),
         (
             "E = {}\nE['a'] = ['x']\nE['b'] = E['a'] + ['y']\nsetup(x=1, extras_require=E)",
-            "a: x, b: {E['a'] + ['y']}",
+            "a: x, b: y {E['a']}",
         ),
         (
             "E = {'a': ['x']}\nE.update(y)\nsetup(x=1, extras_require=E)",
@@ -192,6 +193,6 @@ fn hostile_files_end() {
         format!("{doubled}\nsetup(x=1, install_requires=A0)"),
         nested,
     ] {
-        Python::new(&text).main();
+        python::parse(&text);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::lint::Argument;
+use crate::lint::{Argument, option_and_value};
 
 /// An option with its value.
 pub(super) struct CommandOption<'w> {
@@ -38,16 +38,14 @@ impl<'w> Iterator for Options<'w> {
             return None;
         }
         self.rest = after;
-        let (name, joined) = match text.split_once('=') {
-            _ if text == "--" => return None,
-            Some((name, value)) if text.starts_with("--") => (name, Some(value)),
-            None if text.starts_with("--") => (text, None),
-            _ => {
-                let (name, value) = text.split_at(1 + text[1..].chars().next()?.len_utf8());
-                let value = value.strip_prefix('=').unwrap_or(value);
-                (name, Some(value).filter(|it| !it.is_empty()))
-            }
-        };
+        if text == "--" {
+            return None;
+        }
+        let (name, joined) = option_and_value(text);
+        let joined = joined.map(|value| match name.starts_with("--") {
+            true => value,
+            false => value.strip_prefix('=').unwrap_or(value),
+        });
         let mut span = word.span.clone();
         let value = match joined {
             Some(value) => value,

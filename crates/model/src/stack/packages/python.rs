@@ -4,13 +4,13 @@
 use crate::stack::catalogue::Catalogue;
 use crate::stack::evidence::{is_version, refines};
 use crate::stack::inventory::{Inventory, TextFile};
-use crate::stack::torch::assignments;
 use crate::stack::{Distribution, EvidenceKind};
 use imgcheck_base::version::requirement::normalized;
 
 use super::package::{Owned, Package, Record};
 use super::record::Records;
 use imgcheck_base::lexical::{directory_of, name_of};
+use imgcheck_python::syntax::assigned_texts;
 
 /// All distributions with readable metadata, sorted by path.
 pub fn distributions(inventory: &Inventory) -> Vec<Distribution> {
@@ -97,6 +97,6 @@ fn version_file<'r>(
     let mut rows = catalogue.rows(EvidenceKind::PythonMetadata, &distribution.name);
     let path = rows.find_map(|row| row.version_file.as_ref())?;
     let file = inventory.text(&format!("{}/{path}", distribution.site))?;
-    let version = assignments(file.text).remove("__version__")?;
+    let version = assigned_texts(file.text).remove("__version__")?;
     (is_version(version) && refines(version, &distribution.version)).then_some((version, file))
 }

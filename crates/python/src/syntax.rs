@@ -1,0 +1,109 @@
+//! The syntax tree of a source. Parsing, visiting and dropping a tree recurse, so all three run on a stack that fits its depth.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::thread;
+
+use ruff_python_ast::{Expr, PySourceType, Stmt};
+use ruff_python_parser::parse_unchecked_source;
+use ruff_text_size::Ranged;
+
+use crate::depth::{self, Depth};
+use crate::facts::{ModuleFacts, Unread};
+
+/// The stack of a thread that parses nested sources. Its pages are used only as far as the nesting goes.
+const STACK: usize = 256 << 20;
+
+/// What `visit` returns for the statements of a source.
+///
+/// # Errors
+/// The source is too long, nested too deeply or not valid Python.
+pub fn with_statements<T: Send>(
+    source: &str,
+    visit: impl FnOnce(&[Stmt]) -> T + Send,
+) -> Result<T, Unread> {
+    if source.len() as u64 > ModuleFacts::MOST_BYTES {
+        return Err(Unread::TooLong);
+    }
+    let parse = || {
+        let parsed = parse_unchecked_source(source, PySourceType::Python);
+        match parsed.errors() {
+            [] => Ok(visit(parsed.suite())),
+            _ => Err(Unread::Syntax),
+        }
+    };
+    match depth::of(source) {
+        Depth::Shallow => parse(),
+        Depth::Deep => thread::scope(|scope| {
+            let thread = thread::Builder::new().stack_size(STACK);
+            let parsed = thread.spawn_scoped(scope, parse).ok();
+            parsed
+                .and_then(|thread| thread.join().ok())
+                .unwrap_or(Err(Unread::TooDeep))
+        }),
+        Depth::TooDeep => Err(Unread::TooDeep),
+    }
+}
+
+/// The names that the top level of a source assigns a plain text to, each with the last one: `__version__: str = '2.8.0'`.
+pub fn assigned_texts(source: &str) -> BTreeMap<&str, &str> {
+    let texts = |body: &[Stmt]| {
+        let mut texts = BTreeMap::new();
+        for (target, value) in body.iter().flat_map(assignments) {
+            if let (Expr::Name(name), Some(text)) = (target, plain_text(source, value)) {
+                texts.insert(&source[span(name)], text);
+            }
+        }
+        texts
+    };
+    with_statements(source, texts).unwrap_or_default()
+}
+
+/// The targets of an assignment, each with the value.
+pub fn assignments(statement: &Stmt) -> Vec<(&Expr, &Expr)> {
+    match statement {
+        Stmt::Assign(it) => it
+            .targets
+            .iter()
+            .map(|target| (target, &*it.value))
+            .collect(),
+        Stmt::AnnAssign(it) => {
+            let value = it.value.as_deref();
+            value
+                .map(|value| (&*it.target, value))
+                .into_iter()
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The content of a string literal without prefix, escapes and line breaks, as it is written.
+pub fn plain_text<'t>(source: &'t str, expression: &Expr) -> Option<&'t str> {
+    let Expr::StringLiteral(literal) = expression else {
+        return None;
+    };
+    let content = source[span(literal)].strip_prefix(['\'', '"'])?;
+    let content = content.get(..content.len().checked_sub(1)?)?;
+    (content == literal.value.to_str()).then_some(content)
+}
+
+/// The bytes of a source that a part of its tree stands in.
+pub fn span(part: &impl Ranged) -> Range<usize> {
+    part.range().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_texts_are_assigned() {
+        let source = "a = b = 'x'\nc: Optional[str] = \"y\"\nhip: Optional[str] = None\nd = f'x'\ne = 'x' 'y'\nf = r'x'\ng = 'x\\n'\nh = '''x'''\na.i = 'x'\nb = 'é'\nif c:\n  j = 'x'\n";
+        let texts: Vec<_> = assigned_texts(source).into_iter().collect();
+        assert_eq!(texts, [("a", "x"), ("b", "é"), ("c", "y")]);
+        for invalid in ["a = 'x", "a = 'x'\nb =", &"(".repeat(100_000)] {
+            assert_eq!(assigned_texts(invalid), BTreeMap::new(), "{invalid:.9}");
+        }
+    }
+}
