@@ -152,7 +152,7 @@ impl ReadingArguments {
         }
     }
 
-    /// As [`start`](Self::start), for images that are not known yet: returns what makes the request of an image.
+    /// Like [`start`](Self::start), for images that are not known yet: returns what makes the request of an image.
     ///
     /// # Errors
     /// The checker cannot be built.
@@ -228,7 +228,7 @@ impl Reader {
         Ok(report)
     }
 
-    /// As [`finish_reading`].
+    /// Same as [`finish_reading`].
     ///
     /// # Errors
     /// The run ended early.

@@ -49,11 +49,11 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
     parse_with_renamed_keys(name, text, &[])
 }
 
-/// As [`parse`], for a format some of whose keys have new names: each old key with what to do about it.
+/// Like [`parse`], for a format some of whose keys have new names: each old key with what to do about it.
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn parse_with_renamed_keys<T: DeserializeOwned>(
     name: &str,
     text: &str,
@@ -69,12 +69,12 @@ const MAX_NODES: usize = 3_000_000;
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn documents<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>> {
     documents_within(name, text, MAX_NODES)
 }
 
-/// As [`documents`], with at most this many values.
+/// Like [`documents`], with at most this many values.
 pub fn documents_within<T: DeserializeOwned>(
     name: &str,
     text: &str,

@@ -71,7 +71,7 @@ impl CacheUsage {
     /// The usage as a JSON document.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_json(&self) -> Result<String> {
         report::to_json(self).map_err(|error| Error::output("the cache usage", error))
     }

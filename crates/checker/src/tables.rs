@@ -63,7 +63,7 @@ impl KnowledgeStatus {
     /// The status as a JSON document.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_json(&self) -> Result<String> {
         report::to_json(self).map_err(|error| Error::output("the state of the tables", error))
     }

@@ -119,7 +119,7 @@ pub fn named(reference: &str, view: &View) -> Result<Name, Unresolved> {
 /// The name of an image that a registry tells of by its parts, none of which may change the meaning of another.
 ///
 /// # Errors
-/// As [`named`].
+/// Same as [`named`].
 pub fn stored(
     registry: &str,
     repository: &str,

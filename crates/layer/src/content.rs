@@ -105,7 +105,7 @@ pub(crate) fn elf(
 /// The content of a file at rest, as far as it is captured.
 ///
 /// # Errors
-/// As [`elf`].
+/// Same as [`elf`].
 pub(crate) fn of_file(
     context: &ReadContext,
     entry: &Entry,

@@ -125,7 +125,7 @@ impl SquashfsFile<'_> {
     /// All bytes, of which there are at most as many as a limit on captured files allows.
     ///
     /// # Errors
-    /// As [`read_at`](Self::read_at), or the file is longer than the limit.
+    /// Same as [`read_at`](Self::read_at), or the file is longer than the limit.
     pub fn whole(&self) -> io::Result<Vec<u8>> {
         let checked = self.image.bounds.limits.check(Limit::TextBytes, self.size);
         checked.map_err(io::Error::other)?;

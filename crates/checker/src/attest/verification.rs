@@ -81,7 +81,7 @@ impl Verification {
     /// What was verified, without today's gaps and stack, as JSON.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub fn to_json(&self) -> Result<String> {
         let images = self.images.iter().map(|image| {
             let mut report = self.report.images.iter();

@@ -47,7 +47,7 @@ impl Tokens {
     /// Reads the file again.
     ///
     /// # Errors
-    /// As [`Tokens::read`]; the last tokens stay valid.
+    /// Same as [`Tokens::read`]; the last tokens stay valid.
     pub fn reload(&self) -> Result<()> {
         if let Some(path) = &self.path {
             let digests = digests(path)?;

@@ -75,7 +75,7 @@ impl Config {
     /// Reads the text of a file; `name` is shown in errors.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Same as [`Config::load`].
     pub fn read(name: &str, text: &str, directory: &Path, tables: &Tables) -> Result<Self> {
         Config::parse(name, text, directory, tables).map_err(config_error)
     }
@@ -158,7 +158,7 @@ impl Config {
     /// Reads the baseline, if there is one.
     ///
     /// # Errors
-    /// As [`Baseline::load`]; [`Error::Config`](imgcheck_base::error::Error::Config) with the position if the file is missing.
+    /// Same as [`Baseline::load`]; [`Error::Config`](imgcheck_base::error::Error::Config) with the position if the file is missing.
     pub fn load_baseline(&self) -> Result<Baseline> {
         let Some(path) = &self.baseline else {
             return Ok(Baseline::default());

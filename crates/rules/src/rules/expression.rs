@@ -102,7 +102,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// As [`Expression::program`].
+    /// Same as [`Expression::program`].
     pub fn mentions(&self, variable: &str) -> Result<bool> {
         // Most expressions need not be compiled for it.
         Ok(self.text().contains(variable) && self.compiled()?.variables.contains(variable))

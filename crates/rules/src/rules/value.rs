@@ -37,7 +37,7 @@ pub fn shared(value: &impl Serialize) -> Result<Boxed<'static>, String> {
 ///
 /// # Errors
 ///
-/// As [`shared`].
+/// Same as [`shared`].
 pub fn shared_fields(facts: &impl Serialize) -> Result<Vec<(String, Boxed<'static>)>, String> {
     let Value::Map(fields) = cel::to_value(facts).map_err(|error| error.to_string())? else {
         return Ok(Vec::new());

@@ -112,7 +112,7 @@ impl Artifact {
     /// The facts of the layers of an image. `subject` is the manifest of the image. Equal facts give equal bytes.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn facts(subject: &Blob, layers: Vec<Vec<u8>>) -> Result<Self> {
         let layers = layers.into_iter().map(|it| Blob::new(LAYER_FACTS, it));
         Artifact::new(FACTS, subject, layers.collect(), json!({}))
@@ -121,7 +121,7 @@ impl Artifact {
     /// A bundle, as cosign stores it from version 3 on. `created` is a time (RFC 3339).
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn bundle(subject: &Blob, bundle: Vec<u8>, predicate: &str, created: &str) -> Result<Self> {
         let annotations = json!({
             "dev.sigstore.bundle.content": "dsse-envelope",

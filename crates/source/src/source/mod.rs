@@ -65,7 +65,7 @@ pub fn read(
 /// Describes the selected images of a reference without reading any layer.
 ///
 /// # Errors
-/// As [`read`]; also if the images can only be read once.
+/// Same as [`read`]; also if the images can only be read once.
 pub fn open(reference: &ImageReference, request: &Request) -> Result<Vec<Image>> {
     read(reference, request, &mut NoLayers)
 }
