@@ -115,7 +115,7 @@ impl ReadingArguments {
     ///
     /// # Errors
     /// `--as` is given for several images, several images are standard input, none of the images is a file that exists, or an engine
-    /// whose images are all meant cannot be asked.
+    /// that all images were requested from does not answer.
     pub fn start(
         &self,
         checker: CheckerBuilder,

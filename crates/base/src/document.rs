@@ -24,7 +24,7 @@ pub struct Node {
 pub enum Value {
     /// Nothing: `null`, `~` or no text.
     Null,
-    /// Text as it is meant: without quotes.
+    /// The value of a text, without its quotes.
     Text(String),
     /// A number or truth value. Its text is the one in the file: `12.10` is not 12.1.
     Plain,

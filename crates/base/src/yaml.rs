@@ -62,7 +62,7 @@ pub fn parse_with_renamed_keys<T: DeserializeOwned>(
     serde_saphyr::from_str(text).map_err(|error| located(name, text, renamed, error))
 }
 
-/// The most values of a stream of documents: the objects of a large cluster.
+/// Maximum number of values in a stream of documents: enough for the objects of a large cluster.
 const MAX_NODES: usize = 3_000_000;
 
 /// Reads all documents of a stream; empty ones are left out.
@@ -240,7 +240,7 @@ const PLAIN_WORDS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// What the library says in words of its own.
+/// The message of the YAML library.
 fn in_plain_words(text: &str) -> (String, Option<String>) {
     let mut known = PLAIN_WORDS.iter();
     match known.find(|(words, _, _)| text.contains(words)) {

@@ -64,7 +64,7 @@ pub struct Reports<'c> {
 }
 
 impl Checker {
-    /// When registries may be asked.
+    /// When registries may be contacted.
     pub fn pace(&self) -> &registry::Pace {
         self.registries.pace()
     }

@@ -41,11 +41,11 @@ pub struct Unresolved {
     pub code: ErrorCode,
     /// What is wrong, in one sentence.
     pub problem: String,
-    /// Asking again changes nothing: it is not a reference, or its registry may not be asked.
+    /// A retry changes nothing: it is not a reference, or its registry is not allowed.
     pub is_final: bool,
 }
 
-/// A reference, by its canonical form, and who asks: a digest of the credentials.
+/// A canonical reference, and a digest of the credentials that it is resolved with.
 type Key = (String, String);
 type Answer = Result<String, Unresolved>;
 

@@ -123,7 +123,7 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
     }
 }
 
-/// Sends on a runtime of its own.
+/// Sends on a separate runtime.
 struct Client {
     http: reqwest::Client,
     runtime: Handle,

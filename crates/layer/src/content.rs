@@ -102,7 +102,7 @@ pub(crate) fn elf(
     }
 }
 
-/// The content of a file at rest, as far as it is captured.
+/// The captured content of a file at rest.
 ///
 /// # Errors
 /// Same as [`elf`].

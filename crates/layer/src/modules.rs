@@ -46,7 +46,7 @@ pub(crate) enum Modules {
     Directory(Arc<PathBuf>),
 }
 
-/// Facts that are taken from the cache when the first one is asked for.
+/// Facts that are loaded from the cache on first use.
 #[derive(Debug)]
 pub(crate) struct CachedModules {
     cache: FactsCache,

@@ -203,7 +203,7 @@ pub fn file_patterns() -> Result<FilePatterns> {
     FilePatterns::new(&table("files")?)
 }
 
-/// A reader of layers, with capacity of its own.
+/// A reader of layers, with its own capacity.
 pub fn layer_reader(cache: Cache) -> Result<LayerReader> {
     let (patterns, recipes) = parallel::both(file_patterns, recipes);
     Ok(LayerReader::new(patterns?, recipes?, cache))

@@ -1,4 +1,4 @@
-//! Judges one object that a cluster is asked to store, from facts that the caller has.
+//! Judges one object of an admission request, from facts that the caller provides.
 
 use std::slice;
 use std::sync::Arc;

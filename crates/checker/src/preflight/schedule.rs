@@ -101,5 +101,5 @@ const PREFERRED: [&str; 5] = [
     "cloud.google.com/gke-accelerator",
     "kubernetes.io/arch",
 ];
-/// Every node has a value of its own.
+/// Every node has a different value.
 const HOST_NAME: &str = "kubernetes.io/hostname";

@@ -187,7 +187,7 @@ struct Decision {
     passed: Option<&'static str>,
     is_deniable: bool,
     warns: bool,
-    /// Why it is no pass.
+    /// Why it does not pass.
     reasons: Vec<String>,
     exempted: Vec<String>,
 }

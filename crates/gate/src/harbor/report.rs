@@ -60,7 +60,7 @@ struct Vulnerability {
 }
 
 impl Kind {
-    /// The kind that a client accepts; `None` if it is none of these.
+    /// The kind that a client accepts; `None` if it accepts no known kind.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let Some(accepted) = headers.get(ACCEPT) else {
             return Some(Kind::Generic);

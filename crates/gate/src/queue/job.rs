@@ -8,7 +8,7 @@ use crate::cluster::Puller;
 use imgcheck_base::error::ErrorCode;
 use imgcheck_source::source::registry::Credentials;
 
-/// An image that has to be read. Credentials are not kept with it: they are asked for again when it is read.
+/// An image to read. Credentials are not stored with it: they are looked up again when it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// What is read.
@@ -36,9 +36,9 @@ pub struct JobKey {
 /// How urgent a job is; the least value comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Priority {
-    /// Somebody waits for a Pod.
+    /// A Pod waits for it.
     Deployed,
-    /// Somebody asked.
+    /// A client requested it.
     Asked,
     /// It was pushed.
     Pushed,
@@ -76,7 +76,7 @@ pub enum Outcome {
     Retry {
         /// How long to wait.
         wait: Duration,
-        /// Whether the registry asked for it.
+        /// Whether the registry asked for the delay.
         by_registry: bool,
         /// The kind of failure.
         code: ErrorCode,

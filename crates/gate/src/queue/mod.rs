@@ -128,7 +128,7 @@ impl Queue {
         self.lock().contains(key)
     }
 
-    /// The first of the wanted jobs that run or wait, and how many there are.
+    /// The first running or waiting jobs that match, and their number.
     pub fn pending(&self, wanted: impl Fn(&Job) -> bool, most: usize) -> (Vec<Pending>, usize) {
         self.lock().pending(wanted, most, Instant::now())
     }

@@ -1,4 +1,4 @@
-//! A process as it is played: why each object was loaded, and what failed.
+//! A simulated process: why each object was loaded, and what failed.
 
 use super::cause::{When, Without};
 use super::facts::Tried;
@@ -93,7 +93,7 @@ impl<'s> LoadFailure<'s> {
     }
 }
 
-/// A process as far as it was played.
+/// The state of a simulated process.
 pub struct Playback<'s> {
     /// `None` if the program does not start.
     pub process: Option<Process<'s>>,

@@ -109,7 +109,7 @@ pub struct Interpreter<'f, F: Files> {
     lookups: u64,
     /// The imports that are being executed.
     stack: Vec<Place>,
-    /// The module that is executed as a program; empty if there is none.
+    /// The module that is executed as a program; empty for an import.
     main: String,
 }
 

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: one result a finding. Results are written as they come; the rules that have some and what failed are said at the end.
+//! SARIF 2.1.0: one result a finding. Results are written as they arrive; the rules and the failures follow at the end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

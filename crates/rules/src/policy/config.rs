@@ -28,7 +28,7 @@ use source::config_error;
 /// The largest configuration file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// A configuration file; empty if there is none.
+/// A configuration file; empty without one.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// The policy, without the contents of the baseline.

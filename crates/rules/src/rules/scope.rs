@@ -26,7 +26,7 @@ pub struct Binding {
     pub is_constant: bool,
 }
 
-/// The values of the constant bindings of a rule, as far as an expression has mentioned them.
+/// The values of those constant bindings of a rule that an expression has used.
 #[derive(Default)]
 pub struct Constants<'r, 'v>(RefCell<HashMap<&'r str, Outcome<'v>>>);
 

@@ -33,7 +33,7 @@ pub fn shared(value: &impl Serialize) -> Result<Boxed<'static>, String> {
     share(value).map_err(|error| error.to_string())
 }
 
-/// The fields of facts, each as [`shared`] gives it; none if the facts are not a map.
+/// The fields of facts, each as [`shared`] gives it; empty if the facts are not a map.
 ///
 /// # Errors
 ///

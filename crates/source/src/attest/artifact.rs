@@ -30,7 +30,7 @@ const LEGACY_PREDICATE_TYPE: &str = "predicateType";
 pub struct Blob {
     /// Its type.
     pub media_type: String,
-    /// Its bytes; none if only the digest is known.
+    /// The bytes; empty if only the digest is known.
     pub bytes: Vec<u8>,
     digest: String,
 }

@@ -18,9 +18,9 @@ pub struct Statement {
     #[serde(rename = "_type")]
     kind: String,
     subject: Vec<Subject>,
-    /// The type of what is said.
+    /// The predicate type.
     pub predicate_type: String,
-    /// What is said.
+    /// The predicate.
     pub predicate: Value,
 }
 

@@ -110,7 +110,7 @@ impl Directory {
             .map_err(|error| error.error)
     }
 
-    /// All entries in any order; none if the directory does not exist.
+    /// All entries in any order; empty if the directory does not exist.
     pub fn list(&self) -> io::Result<Vec<CacheEntry>> {
         let files = self.files()?.into_iter();
         Ok(files.filter_map(NamedFile::entry).collect())

@@ -8,7 +8,7 @@ use imgcheck_base::version::newer;
 struct Joined<'s> {
     pin: &'s Pin,
     partner: &'s Partner,
-    /// The pin of the framework; none if the base image has it.
+    /// The pin of the framework; `None` if the base image has it.
     framework: Option<&'s Pin>,
     /// The version of the framework.
     version: &'s str,

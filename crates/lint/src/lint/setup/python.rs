@@ -1,4 +1,4 @@
-//! What a setup.py passes to `setup()`, as far as it can be read without running it.
+//! The arguments of `setup()` that can be read from a setup.py without running it.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -318,7 +318,7 @@ impl<'t> Python<'t> {
             .unwrap_or(self.tokens.len())
     }
 
-    /// The closing bracket of an opening one; the last token if there is none.
+    /// The closing bracket of an opening one; the last token if it is missing.
     pub(super) fn closing(&self, open: usize) -> usize {
         let mut depth = 0usize;
         for at in open..self.tokens.len() {

@@ -66,7 +66,7 @@ impl Artifacts {
         Ok((Artifacts { reference, blobs }, list))
     }
 
-    /// The manifest or index with a digest or tag; `None` if there is none.
+    /// The manifest or index with a digest or tag; `None` if the registry has none.
     ///
     /// # Errors
     /// The registry did not answer, or what it sent is damaged.
