@@ -49,7 +49,7 @@ struct KeptLayer {
 pub struct UnreadReason {
     /// The code of the error.
     pub code: ErrorCode,
-    /// Its message.
+    /// The error message.
     pub message: String,
 }
 

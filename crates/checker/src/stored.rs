@@ -82,7 +82,7 @@ impl CacheUsage {
 pub struct CacheCount {
     /// Number of entries.
     pub entries: usize,
-    /// Their bytes.
+    /// Total length of the entries, in bytes.
     pub bytes: u64,
 }
 

@@ -21,7 +21,7 @@ pub struct KnowledgeStatus {
 /// One table of `rules/knowledge/`.
 #[derive(Debug, Serialize)]
 pub struct TableStatus {
-    /// Its path without an ending.
+    /// Path of the table below `knowledge/`, without extension.
     pub name: &'static str,
     /// The day on which it was compared with what is published.
     pub date: &'static str,

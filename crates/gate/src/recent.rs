@@ -29,9 +29,9 @@ pub struct RecentDecisions {
 pub struct ImageDecision {
     /// The namespace of the object.
     pub namespace: String,
-    /// Its kind.
+    /// Kind of the object, such as `Pod`.
     pub kind: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
     /// The kind and name of the object that controls it: `ReplicaSet train-7d9f`; empty if nothing does.
     pub owner: String,
@@ -77,7 +77,7 @@ pub enum ImageVerdict {
 /// An object that was judged.
 #[derive(Debug)]
 pub struct JudgedObject {
-    /// Its containers.
+    /// The containers of the object.
     pub workload: Workload,
     /// The digests of its images, by reference.
     pub digests: BTreeMap<String, String>,

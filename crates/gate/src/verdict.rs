@@ -9,7 +9,7 @@ use imgcheck_report::{ContainerReport, Verdict};
 /// The judgement of one object.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Its containers.
+    /// The verdicts on the containers of the object.
     pub containers: Vec<ContainerVerdict>,
     /// Images that must be read first; then the verdict is not final.
     pub missing: Vec<Job>,

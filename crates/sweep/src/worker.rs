@@ -37,7 +37,7 @@ const LEARN: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
-    /// Its part of the plan.
+    /// The part of the plan that the worker reads.
     pub shard: Shard,
     /// Layers and images that it reads at once.
     pub jobs: usize,
@@ -60,7 +60,7 @@ impl Default for WorkerOptions {
 pub struct SweepOutcome {
     /// Layers that it read.
     pub layers_read: u64,
-    /// Their bytes as stored.
+    /// Length of the layers as stored, in bytes.
     pub bytes_read: u64,
     /// Images of its shard that the store has now.
     pub images: u64,

@@ -39,7 +39,7 @@ impl Tokens {
         })
     }
 
-    /// The file.
+    /// Path of the token file.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

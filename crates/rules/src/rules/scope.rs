@@ -18,7 +18,7 @@ pub const ELEMENT: &str = "it";
 /// A name for the value of an expression.
 #[derive(Debug)]
 pub struct Binding {
-    /// The name.
+    /// Name of the binding.
     pub name: String,
     /// The expression.
     pub value: Expression,

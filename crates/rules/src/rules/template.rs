@@ -129,7 +129,7 @@ pub struct Cases(Vec<Case>);
 pub struct Case {
     /// Whether the text applies.
     pub when: Option<Expression>,
-    /// The text.
+    /// The text if the condition holds.
     pub text: Template,
 }
 

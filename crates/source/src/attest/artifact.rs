@@ -28,7 +28,7 @@ const LEGACY_PREDICATE_TYPE: &str = "predicateType";
 /// A document that is described by its type, digest and length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    /// Its type.
+    /// Media type.
     pub media_type: String,
     /// The bytes; empty if only the digest is known.
     pub bytes: Vec<u8>,
@@ -59,7 +59,7 @@ impl Blob {
         Blob::new(EMPTY_TYPE, EMPTY.to_vec())
     }
 
-    /// Its digest.
+    /// SHA-256 digest of the bytes.
     pub fn digest(&self) -> String {
         self.digest.clone()
     }

@@ -24,7 +24,7 @@ const SIGNATURES: usize = 32;
 pub struct Envelope {
     /// The bytes that are signed, in base64.
     payload: String,
-    /// Their type.
+    /// Media type of the payload.
     payload_type: String,
     signatures: Vec<Signature>,
 }

@@ -42,9 +42,9 @@ pub struct Package {
     pub url: String,
     /// The kind of package: `pypi`, `deb`.
     pub kind: String,
-    /// Its name.
+    /// Name of the package.
     pub name: String,
-    /// Its version.
+    /// Version of the package.
     pub version: String,
 }
 

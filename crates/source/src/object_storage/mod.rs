@@ -69,7 +69,7 @@ pub enum Failure {
 pub struct ObjectState {
     /// When it was written, by the clock of the storage.
     pub written: SystemTime,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size: u64,
 }
 

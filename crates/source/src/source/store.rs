@@ -53,7 +53,7 @@ enum Follow {
 pub(super) enum Streamed {
     /// Its content, which may be a document.
     Content(Arc<[u8]>),
-    /// Its length in bytes.
+    /// Length in bytes.
     Length(u64),
 }
 

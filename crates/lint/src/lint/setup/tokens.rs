@@ -6,7 +6,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token<'t> {
     pub kind: TokenKind<'t>,
-    /// Its position in the file.
+    /// Byte range in the file.
     pub span: Range<usize>,
 }
 
