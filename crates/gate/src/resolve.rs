@@ -26,7 +26,7 @@ const TAG: Duration = Duration::from_secs(10);
 const DIGEST: Duration = Duration::from_secs(300);
 /// How long a failure is not tried again.
 const FAILURE: Duration = Duration::from_secs(3);
-/// The longest that a registry is waited for, whoever still waits for the answer.
+/// How long to wait for a registry, even if no request waits for the answer any more.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Requests to one registry, and to all, at once.
 const OF_REGISTRY: usize = 8;

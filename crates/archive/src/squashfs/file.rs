@@ -11,7 +11,7 @@ use super::inode::Extent;
 use super::tables::PLAIN;
 use imgcheck_base::limits::Limit;
 
-/// Most blocks of one file: 512 GiB of the default block size.
+/// Maximum number of blocks of one file: 512 GiB of the default block size.
 const MOST_BLOCKS: u64 = 4 << 20;
 /// Blocks that a file keeps.
 const KEPT: usize = 4;

@@ -18,7 +18,7 @@ use imgcheck_base::excerpt::shortened;
 use imgcheck_report::Verdict;
 use imgcheck_rules::policy::gate::{Mode, OnMiss};
 
-/// The longest audit annotation, in characters.
+/// Maximum length of an audit annotation, in characters.
 const ANNOTATION: usize = 1000;
 
 /// The answer to a request.

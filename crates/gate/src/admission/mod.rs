@@ -26,7 +26,7 @@ use review::{AdmissionRequest, AdmissionResponse, Answer};
 
 /// What Kubernetes waits if a webhook does not say how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that it waits.
+/// Maximum timeout of a webhook (Kubernetes).
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long before the API server's timeout the answer is sent.
 const MARGIN: Duration = Duration::from_millis(100);

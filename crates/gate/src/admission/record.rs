@@ -18,7 +18,7 @@ use imgcheck_lint::workload::{Container, Workload};
 use imgcheck_report::Verdict;
 use imgcheck_rules::policy::gate::Mode;
 
-/// The longest name, image and sentence, in characters.
+/// Maximum length of a name, an image or a sentence, in characters.
 const NAME: usize = 300;
 const IMAGE: usize = 1000;
 const SENTENCE: usize = 600;

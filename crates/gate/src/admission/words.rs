@@ -9,7 +9,7 @@ use imgcheck_report::Verdict;
 const WARNING: usize = 120;
 /// All warnings together, in characters.
 const ALL_WARNINGS: usize = 4096;
-/// The longest message of a denial, in characters.
+/// Maximum length of the message of a denial, in characters.
 const MESSAGE: usize = 2000;
 const PREFIX: &str = "imgcheck: ";
 const CONTINUED: &str = "imgcheck:   ";

@@ -20,9 +20,9 @@ use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_source::tls::{self, Trust};
 
 const REQUEST: &str = "application/vnd.scanner.adapter.scan.request+json; version=1.1";
-/// The longest that Harbor waits for an answer, less what is left to do.
+/// Harbor's timeout for an answer, minus the time to build it.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// The longest time for one request.
+/// Maximum time for one request.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The largest report, in bytes.
 const MAX_REPORT: usize = 64 * 1024 * 1024;

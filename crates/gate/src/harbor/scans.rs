@@ -16,7 +16,7 @@ use imgcheck_base::error::{Error, ErrorCode, Result};
 
 /// How long a scan is kept, in seconds: twice Harbor's timeout.
 const KEPT: u64 = 60 * 60;
-/// Most scans that are known.
+/// Maximum number of scans that are kept.
 const MOST: usize = 10_000;
 
 /// A scan that Harbor asked for.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::job::{Job, JobKey, Outcome, Pending, Priority, Progress};
 use imgcheck_base::error::{Error, ErrorCode, Result};
 
-/// Most jobs that wait.
+/// Maximum number of jobs that wait.
 const MOST: usize = 100_000;
 /// Maximum number of waiting jobs at which one that no request waits for is still added.
 const MOST_PUSHED: usize = MOST / 2;

@@ -80,7 +80,7 @@ pub struct Search<F> {
     pub finders: Vec<(String, String)>,
     /// The interpreter.
     pub platform: Platform,
-    /// Most directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
+    /// Maximum number of directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
     pub most_lookups: u64,
 }
 

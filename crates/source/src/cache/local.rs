@@ -24,7 +24,7 @@ const SWEEPS_PER_LIMIT: u64 = 32;
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Most bytes of all entries.
+    /// Maximum total length of all entries, in bytes.
     limit: u64,
     /// Bytes that can be written before the next sweep.
     unswept: AtomicU64,
