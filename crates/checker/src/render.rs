@@ -48,7 +48,7 @@ impl Format {
     }
 }
 
-/// What of a report is rendered.
+/// Which parts of a report to render.
 ///
 /// ```
 /// # fn main() -> imgcheck::Result<()> {

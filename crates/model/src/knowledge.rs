@@ -245,7 +245,7 @@ impl<T> OnFirstUse<T> {
     /// The value; `make` makes it if it does not exist yet.
     ///
     /// # Errors
-    /// Those of `make`; the next call tries again.
+    /// The errors of `make`; the next call tries again.
     pub fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         if let Some(value) = self.0.get() {
             return Ok(value);

@@ -43,7 +43,7 @@ impl Schedule {
         }
     }
 
-    /// What of the cluster decides a judgement, as a digest. The labels of nodes are not in it: they decide which node affinity is
+    /// A digest of the parts of the cluster that decide a judgment. The labels of nodes are not in it: they decide which node affinity is
     /// suggested, and nothing else.
     pub fn digest(&self) -> String {
         fn known(class: &NodeClass) -> impl std::fmt::Debug {

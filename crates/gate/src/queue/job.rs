@@ -24,7 +24,7 @@ pub struct Job {
     pub login: Option<Credentials>,
 }
 
-/// What is read, once however many ask for it.
+/// Identifies what is read; requests with an equal key share one job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobKey {
     /// The digest of the manifest or index.

@@ -68,7 +68,7 @@ pub enum Source<F> {
 pub struct Search<F> {
     /// The directories of `sys.path` that exist.
     pub path: Vec<F>,
-    /// Those of the standard library, whose modules are taken to be importable.
+    /// The directories of the standard library, whose modules are assumed to be importable.
     pub standard: Vec<F>,
     /// Whether the search path is known completely.
     pub is_known: bool,

@@ -163,7 +163,7 @@ fn text(value: &impl Serialize) -> io::Result<String> {
     Ok(safe_json(&serde_json::to_string(value)?))
 }
 
-/// The same for the same rule and component of the same reference, whatever is rebuilt.
+/// The fingerprint: equal for the same rule, component and reference, and stable over rebuilds.
 fn fingerprint(record: &FleetRecord, finding: &FleetFinding) -> String {
     let component = finding.component.as_deref().unwrap_or_default();
     let pieces = [

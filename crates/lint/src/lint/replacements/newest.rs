@@ -14,7 +14,7 @@ struct Joined<'s> {
     version: &'s str,
 }
 
-/// Those of all stages.
+/// The packages of all stages whose newest release replaces the framework.
 pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Replacement> {
     let beside_pins = stages.iter().flat_map(|it| beside_pins(it, knowledge));
     let on_official = stages.iter().flat_map(|it| on_official(it, knowledge));
