@@ -97,6 +97,19 @@ fn a_crate_uses_only_crates_above_it() {
     assert_eq!(above, packages());
 }
 
+/// The last column of the table of crates.
+#[test]
+fn the_table_of_crates_says_what_each_uses() {
+    let page = fs::read_to_string(root().join("docs/src/architecture.md")).unwrap();
+    for package in packages() {
+        let start = format!("| `{package}` | ");
+        let row = page.lines().find(|line| line.starts_with(&start));
+        let uses = row.and_then(|row| row.rsplit('|').nth(1)).map(str::trim);
+        let expected: Vec<String> = dependencies(&package).into_iter().collect();
+        assert_eq!(uses, Some(expected.join(" ").as_str()), "{package}");
+    }
+}
+
 /// The crates of this repository that one uses, but for the wrapper of ISA-L.
 fn dependencies(package: &str) -> BTreeSet<String> {
     let manifest = root().join("crates").join(package).join("Cargo.toml");

@@ -1,4 +1,4 @@
-//! Prepares the rules and knowledge tables of `rules/`, so that the program parses no YAML of its own when it starts:
+//! Prepares the rules and knowledge tables of `rules/`, so that the program parses no built-in YAML when it starts:
 //!
 //! - `knowledge/**/*.json`: each table as JSON, embedded by `src/lib.rs`;
 //! - `rules.json`: all rules without their tests;

@@ -84,7 +84,7 @@ formats! {
 /// step.
 ///
 /// # Errors
-/// As [`output::write`].
+/// Same as [`output::write`].
 pub fn write<F: ReportFormat + Into<Format>>(
     arguments: &OutputArguments<F>,
     view: &ViewArguments,

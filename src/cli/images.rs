@@ -115,7 +115,7 @@ impl ReadingArguments {
     ///
     /// # Errors
     /// `--as` is given for several images, several images are standard input, none of the images is a file that exists, or an engine
-    /// whose images are all meant cannot be asked.
+    /// that all images were requested from does not answer.
     pub fn start(
         &self,
         checker: CheckerBuilder,
@@ -152,7 +152,7 @@ impl ReadingArguments {
         }
     }
 
-    /// As [`start`](Self::start), for images that are not known yet: returns what makes the request of an image.
+    /// Like [`start`](Self::start), for images that are not known yet: returns what makes the request of an image.
     ///
     /// # Errors
     /// The checker cannot be built.
@@ -228,7 +228,7 @@ impl Reader {
         Ok(report)
     }
 
-    /// As [`finish_reading`].
+    /// Same as [`finish_reading`].
     ///
     /// # Errors
     /// The run ended early.

@@ -22,7 +22,7 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 /// How long to wait before looking for a signal.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// What is running has this long to end by itself.
+/// How long running work may take to end by itself.
 pub const GRACE: Duration = Duration::from_secs(1);
 
 /// A command that writes what it has when it is stopped has this long; Kubernetes kills a container after 30 seconds.

@@ -1,4 +1,4 @@
-//! What users type as names of images: tells typing errors from references, so that no registry is asked for them.
+//! Names of images as users type them: distinguishes typing errors from references, so that no registry is contacted for them.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,7 +19,7 @@ const TRANSPORTS: [&str; 9] = [
     "registry",
 ];
 
-/// The help of each name as of [`help_of_word`]. A missing file among others is an error of its own when it is read.
+/// The help of each name as of [`help_of_word`]. A missing file among others becomes an error when it is read.
 ///
 /// # Errors
 /// All names are those of files that do not exist.

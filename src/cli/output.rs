@@ -269,7 +269,7 @@ pub fn write<F: ReportFormat>(
 /// [`write`] of a report whose formats are all text.
 ///
 /// # Errors
-/// As [`write`].
+/// Same as [`write`].
 pub fn write_text<F: ReportFormat + Into<Format>>(
     arguments: &OutputArguments<F>,
     render: impl Fn(Format) -> Result<String>,

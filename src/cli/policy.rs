@@ -196,7 +196,7 @@ pub struct ImagePolicyArguments {
 }
 
 impl ImagePolicyArguments {
-    /// As [`PolicyArguments::apply`].
+    /// Same as [`PolicyArguments::apply`].
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         let checker = self
             .policy
@@ -210,7 +210,7 @@ impl ImagePolicyArguments {
         })
     }
 
-    /// As [`PolicyArguments::write_baseline`].
+    /// Same as [`PolicyArguments::write_baseline`].
     pub fn write_baseline(
         &self,
         all_read: bool,

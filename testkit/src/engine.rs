@@ -119,7 +119,7 @@ impl Containerd {
     /// The same as Kubernetes has it: its plugin gives each image in the namespace `k8s.io` more names.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// Same as [`start`](Self::start).
     pub fn start_for_kubernetes() -> Option<Self> {
         Containerd::start_with("")
     }

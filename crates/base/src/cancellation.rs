@@ -72,7 +72,7 @@ impl Cancellation {
     /// Blocks this thread for a while.
     ///
     /// # Errors
-    /// As [`check`](Self::check), as soon as the request ends.
+    /// Same as [`check`](Self::check), as soon as the request ends.
     pub fn sleep(&self, time: Duration) -> Result<()> {
         let end = Instant::now().checked_add(time);
         let wake = Arc::new(Unpark(thread::current())).into();
@@ -110,7 +110,7 @@ impl Cancellation {
     /// Waits for a future until the request ends. Needs a tokio runtime with a timer.
     ///
     /// # Errors
-    /// As [`check`](Self::check), as soon as the request ends.
+    /// Same as [`check`](Self::check), as soon as the request ends.
     pub async fn wait_for<T>(&self, future: impl Future<Output = T>) -> Result<T> {
         let (future, cancelled) = (pin!(future), pin!(self.cancelled()));
         match futures_util::future::select(future, cancelled).await {

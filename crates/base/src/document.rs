@@ -24,7 +24,7 @@ pub struct Node {
 pub enum Value {
     /// Nothing: `null`, `~` or no text.
     Null,
-    /// Text as it is meant: without quotes.
+    /// The value of a text, without its quotes.
     Text(String),
     /// A number or truth value. Its text is the one in the file: `12.10` is not 12.1.
     Plain,
@@ -37,7 +37,7 @@ pub enum Value {
 /// Reads all documents of a stream; empty ones are left out.
 ///
 /// # Errors
-/// As [`yaml::documents`].
+/// Same as [`yaml::documents`].
 pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
     let documents = yaml::documents::<Node>(name, text)?.into_iter();
     Ok(documents.map(|it| it.with_plain_texts(text)).collect())
@@ -46,7 +46,7 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
 /// Reads a text that may hold documents, without more values than it has bytes: aliases cannot make it larger.
 ///
 /// # Errors
-/// As [`yaml::documents`].
+/// Same as [`yaml::documents`].
 pub fn read_embedded(text: &str) -> Result<Vec<Node>> {
     let documents = yaml::documents_within::<Node>("", text, text.len())?.into_iter();
     Ok(documents.map(|it| it.with_plain_texts(text)).collect())
@@ -117,7 +117,7 @@ impl Node {
         keys.into_iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// As [`at`](Self::at), to change it.
+    /// Same as [`at`](Self::at), to change it.
     pub fn at_mut(&mut self, keys: &[&str]) -> Option<&mut Node> {
         let Some((first, rest)) = keys.split_first() else {
             return Some(self);
@@ -197,7 +197,7 @@ impl Node {
             .filter_map(|(key, value)| Some((key.text()?, value.text()?)))
     }
 
-    /// As [`pairs`](Self::pairs), in a map.
+    /// Same as [`pairs`](Self::pairs), in a map.
     pub fn text_map(&self) -> BTreeMap<String, String> {
         let pairs = self.pairs();
         pairs

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-/// The longest key, in bytes: a longer file is not one.
+/// Maximum length of a key, in bytes: a longer file is not one.
 pub const LONGEST: u64 = 1 << 16;
 const VARIABLE: &str = "env://";
 

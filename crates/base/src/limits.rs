@@ -165,7 +165,7 @@ impl Limit {
     /// Parses a limit and its value, as on the command line: `NAME=VALUE`.
     ///
     /// # Errors
-    /// As [`named`](Self::named) and [`parse`](Self::parse), or the text has no `=`.
+    /// Same as [`named`](Self::named) and [`parse`](Self::parse), or the text has no `=`.
     pub fn parse_setting(text: &str) -> Result<(Self, u64), InvalidInput> {
         let (name, value) = text.split_once('=').ok_or_else(|| InvalidInput {
             problem: format!("`{text}` is not of the form NAME=VALUE"),

@@ -49,11 +49,11 @@ pub fn parse<T: DeserializeOwned>(name: &str, text: &str) -> Result<T> {
     parse_with_renamed_keys(name, text, &[])
 }
 
-/// As [`parse`], for a format some of whose keys have new names: each old key with what to do about it.
+/// Like [`parse`], for a format some of whose keys have new names: each old key with what to do about it.
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn parse_with_renamed_keys<T: DeserializeOwned>(
     name: &str,
     text: &str,
@@ -62,19 +62,19 @@ pub fn parse_with_renamed_keys<T: DeserializeOwned>(
     serde_saphyr::from_str(text).map_err(|error| located(name, text, renamed, error))
 }
 
-/// The most values of a stream of documents: the objects of a large cluster.
+/// Maximum number of values in a stream of documents: enough for the objects of a large cluster.
 const MAX_NODES: usize = 3_000_000;
 
 /// Reads all documents of a stream; empty ones are left out.
 ///
 /// # Errors
 ///
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn documents<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>> {
     documents_within(name, text, MAX_NODES)
 }
 
-/// As [`documents`], with at most this many values.
+/// Like [`documents`], with at most this many values.
 pub fn documents_within<T: DeserializeOwned>(
     name: &str,
     text: &str,
@@ -240,7 +240,7 @@ const PLAIN_WORDS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// What the library says in words of its own.
+/// The message of the YAML library.
 fn in_plain_words(text: &str) -> (String, Option<String>) {
     let mut known = PLAIN_WORDS.iter();
     match known.find(|(words, _, _)| text.contains(words)) {

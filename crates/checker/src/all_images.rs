@@ -1,4 +1,4 @@
-//! All images of a container engine, each as a request of its own.
+//! All images of a container engine, each as a separate request.
 
 use super::request::ImageRequest;
 use super::state::Checker;
@@ -10,7 +10,7 @@ impl Checker {
     /// image, by name, which reads it once and judges it under each of its names. Any other request stands for itself.
     ///
     /// # Errors
-    /// The engine cannot be asked, or has no images; the request was cancelled.
+    /// The engine does not answer or has no images, or the request was cancelled.
     pub fn expand(&self, request: &ImageRequest) -> Result<Vec<ImageRequest>> {
         let Some(mut images) = source::all_images(&request.target, &request.cancellation)? else {
             return Ok(vec![request.clone()]);

@@ -50,7 +50,7 @@ impl Checker {
     /// The report of one image: its stack, claims, GPU code and loader model, with the findings of [`judge`](Self::judge).
     ///
     /// # Errors
-    /// As [`judge`](Self::judge).
+    /// Same as [`judge`](Self::judge).
     pub fn report(&self, facts: &ImageFacts, subject: &Subject) -> Result<ImageReport> {
         let analysis = Analysis::of(self, &mut Models::default(), facts, subject)?;
         let fleet = judge::fleet(&self.policy, &[&analysis]);

@@ -184,7 +184,7 @@ impl ImageFacts {
     /// The facts as a JSON document; `imgcheck rules schema --facts` prints its JSON Schema.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::output(SCHEMA, error))
     }
@@ -192,7 +192,7 @@ impl ImageFacts {
     /// The JSON document compressed with zstd: equal facts give equal bytes.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let write = || -> io::Result<Vec<u8>> {
             let mut encoded = FRAME_MAGIC.to_vec();
@@ -209,7 +209,7 @@ impl ImageFacts {
     /// The facts of each layer, as a document of its own: JSON compressed with zstd. Equal facts give equal bytes.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub(crate) fn encode_layers(&self) -> Result<Vec<Vec<u8>>> {
         let encode = |layer: &ImageLayer| -> io::Result<Vec<u8>> {
             let mut encoder = zstd::Encoder::new(Vec::new(), COMPRESSION_LEVEL)?;
@@ -224,7 +224,7 @@ impl ImageFacts {
     /// The facts of an image of which [`encode_layers`](Self::encode_layers) wrote the layers.
     ///
     /// # Errors
-    /// As [`decode_within`](Self::decode_within).
+    /// Same as [`decode_within`](Self::decode_within).
     pub(crate) fn of_layers(
         image: &Image,
         depth: Depth,
@@ -273,7 +273,7 @@ impl ImageFacts {
     /// Reads what [`encode`](Self::encode) wrote, within the default limits.
     ///
     /// # Errors
-    /// As [`decode_within`](Self::decode_within).
+    /// Same as [`decode_within`](Self::decode_within).
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         Self::decode_within(bytes, &Limits::default())
     }

@@ -49,7 +49,7 @@ struct KeptLayer {
 pub struct UnreadReason {
     /// The code of the error.
     pub code: ErrorCode,
-    /// Its message.
+    /// The error message.
     pub message: String,
 }
 
@@ -64,7 +64,7 @@ pub struct Reports<'c> {
 }
 
 impl Checker {
-    /// When registries may be asked.
+    /// When registries may be contacted.
     pub fn pace(&self) -> &registry::Pace {
         self.registries.pace()
     }
@@ -112,7 +112,7 @@ impl Checker {
     /// The images of a request, as their source describes them. No layer is read.
     ///
     /// # Errors
-    /// As [`images`](Self::images).
+    /// Same as [`images`](Self::images).
     pub fn describe(&self, request: &ImageRequest) -> Result<Vec<Image>> {
         source::open(&request.target, &source_request(self, request))
     }
@@ -130,7 +130,7 @@ impl Checker {
     /// Reads one layer of an image in a registry to its end, into the store.
     ///
     /// # Errors
-    /// As [`images`](Self::images).
+    /// Same as [`images`](Self::images).
     pub fn keep_layer(&self, request: &ImageRequest, diff_id: &str) -> Result<()> {
         let images = self.describe(request)?;
         let blobs = images.iter().flat_map(|image| &image.layers);
@@ -145,7 +145,7 @@ impl Checker {
     /// Reads an image completely and keeps it in the store under this name. `chosen` says which image of the request it is.
     ///
     /// # Errors
-    /// As [`images`](Self::images).
+    /// Same as [`images`](Self::images).
     pub fn keep_image(
         &self,
         request: &ImageRequest,
@@ -318,7 +318,7 @@ impl<'c> Reports<'c> {
     /// The report of an image, by the rules, targets and policy of any checker with the same limits.
     ///
     /// # Errors
-    /// As [`Checker::report`].
+    /// Same as [`Checker::report`].
     pub fn of(
         &mut self,
         checker: &Checker,

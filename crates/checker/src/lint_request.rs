@@ -1,4 +1,4 @@
-//! What [`Checker::lint`](crate::Checker::lint) is asked to judge.
+//! What [`Checker::lint`](crate::Checker::lint) judges.
 
 use std::path::{Path, PathBuf};
 

@@ -23,7 +23,7 @@ use imgcheck_layer::read_linked_files;
 use imgcheck_layer::{ReadContext, ReadMethod, SourceLayers, Trust};
 use imgcheck_source::source::{self, Image, LayerBlob, LayerLocation, Request, registry};
 
-/// Bytes of a file that tell whether it holds facts.
+/// Number of leading bytes that identify a file of facts.
 const START: usize = 64;
 
 impl Checker {

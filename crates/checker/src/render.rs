@@ -48,7 +48,7 @@ impl Format {
     }
 }
 
-/// What of a report is rendered.
+/// Which parts of a report to render.
 ///
 /// ```
 /// # fn main() -> imgcheck::Result<()> {
@@ -262,7 +262,7 @@ impl<'r> Comparison<'r> {
     /// The text of a baseline file with the findings of both images, and their number.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub fn baseline(&self) -> Result<(String, usize)> {
         let findings: Vec<_> = self
             .images

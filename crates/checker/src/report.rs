@@ -127,7 +127,7 @@ impl Report {
     /// The text of a baseline file: with [`CheckerBuilder::baseline`](crate::CheckerBuilder::baseline) only other findings count.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub fn baseline(&self) -> Result<String> {
         baseline(self.findings())
     }

@@ -164,7 +164,7 @@ impl ImageRequest {
         reference.unwrap_or_else(|| self.target.typed())
     }
 
-    /// The same for fingerprints, which the directory of a file does not change.
+    /// The name for fingerprints, which do not depend on the directory of a file.
     pub(crate) fn typed_name(&self) -> TypedName {
         let typed = self.typed();
         let path = self

@@ -72,12 +72,12 @@ impl Checker {
             .get_or_make(|| knowledge::layer_reader(self.cache.clone()))
     }
 
-    /// The limits of every request that sets none of its own.
+    /// The limits of requests that do not set their own.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// The bounds of a request, which may set limits of its own.
+    /// The bounds of a request, which may set its own limits.
     pub(crate) fn bounds(&self, limits: Option<Limits>, cancellation: &Cancellation) -> Bounds {
         Bounds {
             limits: limits.unwrap_or(self.limits),

@@ -71,7 +71,7 @@ impl CacheUsage {
     /// The usage as a JSON document.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_json(&self) -> Result<String> {
         report::to_json(self).map_err(|error| Error::output("the cache usage", error))
     }
@@ -82,7 +82,7 @@ impl CacheUsage {
 pub struct CacheCount {
     /// Number of entries.
     pub entries: usize,
-    /// Their bytes.
+    /// Total length of the entries, in bytes.
     pub bytes: u64,
 }
 

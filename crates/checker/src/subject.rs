@@ -32,7 +32,7 @@ pub struct Subject {
     pub(crate) named: String,
     /// The reference that the user typed, else the path: what ignores are for. An image may record any name of itself.
     pub(crate) typed: String,
-    /// The same, for fingerprints.
+    /// The same name, normalized for fingerprints.
     pub(crate) typed_name: TypedName,
     /// The day that decides whether an ignore has expired.
     pub(crate) day: NaiveDate,

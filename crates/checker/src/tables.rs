@@ -21,7 +21,7 @@ pub struct KnowledgeStatus {
 /// One table of `rules/knowledge/`.
 #[derive(Debug, Serialize)]
 pub struct TableStatus {
-    /// Its path without an ending.
+    /// Path of the table below `knowledge/`, without extension.
     pub name: &'static str,
     /// The day on which it was compared with what is published.
     pub date: &'static str,
@@ -63,7 +63,7 @@ impl KnowledgeStatus {
     /// The status as a JSON document.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_json(&self) -> Result<String> {
         report::to_json(self).map_err(|error| Error::output("the state of the tables", error))
     }

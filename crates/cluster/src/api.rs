@@ -177,7 +177,7 @@ impl Api {
         Ok(found.map(|it| serde_json::to_value(it).unwrap_or_default()))
     }
 
-    /// Creates an object, or replaces what is known of it. Whether nobody else was faster.
+    /// Creates or replaces an object. Returns `false` if another writer was faster.
     pub async fn put(&self, object: &Object, exists: bool) -> Result<bool> {
         let api = self.own(object.kind);
         let mut content: DynamicObject = typed(object.content.clone())
@@ -217,7 +217,7 @@ impl Api {
         }
     }
 
-    /// An object of a namespace; `None` if there is none of that name.
+    /// An object of a namespace; `None` if it does not exist.
     pub async fn object<K>(&self, kind: &str, namespace: &str, name: &str) -> Result<Option<K>>
     where
         K: DeserializeOwned,

@@ -32,7 +32,7 @@ const ATTEMPTS: usize = 5;
 pub struct Certificate {
     /// The certificate of the server.
     pub certificate: String,
-    /// Its private key.
+    /// Private key, as PEM.
     pub key: String,
     /// The authority that signed it, and the one before that.
     pub authorities: String,

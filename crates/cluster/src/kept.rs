@@ -7,7 +7,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Kept<T> {
     objects: BTreeMap<String, T>,
-    /// Those of a list that is not complete yet.
+    /// The objects of a list that is not complete yet.
     listing: BTreeMap<String, T>,
     /// Whether a list was complete once.
     pub is_known: bool,

@@ -46,7 +46,7 @@ pub fn read(
 /// The Pods of all namespaces, as `kubectl get pods -A -o json` prints them.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 #[cfg(feature = "kube")]
 pub fn pods(connection: &Connection, cancellation: &Cancellation) -> Result<String> {
     block_on(async {

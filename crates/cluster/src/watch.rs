@@ -26,7 +26,7 @@ const SECRETS: Duration = Duration::from_secs(5);
 /// What is known of a cluster, and what is not.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// What is known, however old. As long as it is equal, it is the same.
+    /// The last known state, however old. Equal states share one pointer.
     pub state: Arc<ClusterState>,
     /// What could not be read, or may be out of date.
     pub problems: Vec<Problem>,

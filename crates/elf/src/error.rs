@@ -19,7 +19,7 @@ pub enum ElfError {
     Missing {
         /// First byte of the range.
         offset: u64,
-        /// Its length in bytes.
+        /// Length in bytes.
         length: u64,
     },
     /// The file exceeds a limit, so nothing is known about it.

@@ -80,7 +80,7 @@ pub struct ReadOptions<'a> {
 /// Reads the facts of one ELF file with default limits.
 ///
 /// # Errors
-/// As [`read_with`].
+/// Same as [`read_with`].
 pub fn read(source: &dyn ReadAt, recipes: &Recipes, depth: Depth) -> Result<ElfFacts, ElfError> {
     let options = ReadOptions {
         recipes,

@@ -14,15 +14,15 @@ pub(crate) enum NumberFormat {
     ThousandsAndTens,
     /// 1000 major + 100 minor + patch.
     Thousands,
-    /// As [`NumberFormat::Thousands`] up to version 8, 10000 major + 100 minor + patch from 9 on.
+    /// Same as [`NumberFormat::Thousands`] up to version 8, 10000 major + 100 minor + patch from 9 on.
     #[serde(rename = "thousands-before-9")]
     ThousandsBefore9,
-    /// As [`NumberFormat::Thousands`] up to version 2.8, 10000 major + 100 minor + patch from 2.9 on.
+    /// Same as [`NumberFormat::Thousands`] up to version 2.8, 10000 major + 100 minor + patch from 2.9 on.
     #[serde(rename = "thousands-before-2.9")]
     ThousandsBefore2_9,
-    /// As [`NumberFormat::Thousands`] in numbers of four digits, 10000 major + 100 minor + patch in those of five and six.
+    /// Same as [`NumberFormat::Thousands`] in numbers of four digits, 10000 major + 100 minor + patch in those of five and six.
     ThousandsToFourDigits,
-    /// As [`NumberFormat::Thousands`] in numbers of up to five digits, 10000 major + 100 minor + patch in those of six.
+    /// Same as [`NumberFormat::Thousands`] in numbers of up to five digits, 10000 major + 100 minor + patch in those of six.
     ThousandsToFiveDigits,
     /// 10000 major + 100 minor + patch.
     TenThousands,

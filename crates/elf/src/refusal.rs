@@ -108,7 +108,7 @@ impl Refusal {
 /// Why glibc's loader refuses a file because of its headers; `None` if it does not.
 ///
 /// # Errors
-/// As [`read`](super::read), except [`ElfError::Broken`].
+/// Same as [`read`](super::read), except [`ElfError::Broken`].
 pub fn refusal(source: &dyn ReadAt) -> Result<Option<Refusal>, ElfError> {
     let mut header = [0; HEADER];
     if fill(source, 0, &mut header)? < HEADER {

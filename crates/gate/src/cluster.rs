@@ -54,7 +54,7 @@ impl std::fmt::Debug for PullSecret {
     }
 }
 
-/// A cluster that nobody watches: the gate knows what the configuration declares.
+/// A cluster that is not watched: the gate knows only what the configuration declares.
 #[derive(Debug, Default)]
 pub struct Declared(Arc<ClusterState>);
 

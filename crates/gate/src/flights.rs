@@ -1,4 +1,4 @@
-//! Work that several requests want at the same time is done once, and goes on when all of them have stopped to wait.
+//! Work that several requests need at the same time is done once, and continues after all of them have stopped waiting.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! An image that is asked for by its digest.
+//! An image that a request names by its digest.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use super::queue::{Job, JobKey, Priority};
 use super::setup::View;
 use imgcheck_base::digest;
 
-/// The repository of a digest that nobody names: nothing is asked from it.
+/// The placeholder repository of a digest without one; never contacted.
 const UNNAMED: &str = "localhost/unnamed";
 
 /// What a digest is judged as.

@@ -14,7 +14,7 @@ use imgcheck_base::digest;
 use imgcheck_base::error::ErrorCode;
 use imgcheck_base::reference::name::Name;
 
-/// The most of a reference that a message shows, in characters.
+/// Maximum length of a reference in a message, in characters.
 const SHOWN: usize = 300;
 
 /// An image in a registry.
@@ -33,7 +33,7 @@ impl Gate {
     /// Finds the digest of an image.
     ///
     /// # Errors
-    /// It is not a reference, its registry may not be asked, or does not know it.
+    /// It is not a reference, its registry is not allowed, or the registry does not have it.
     pub(crate) async fn image(
         &self,
         reference: &str,
@@ -84,7 +84,7 @@ impl Gate {
     }
 }
 
-/// The name of an image that may be asked for, in its canonical form. What is not a reference is never opened as a file.
+/// The canonical name of an image that may be read. Text that is not a reference is never opened as a file.
 ///
 /// # Errors
 /// It is not a reference, or its registry is not one of those that the configuration lists.
@@ -116,10 +116,10 @@ pub fn named(reference: &str, view: &View) -> Result<Name, Unresolved> {
     }
 }
 
-/// The name of an image that a registry tells of by its parts, none of which may change the meaning of another.
+/// The name of an image from the parts in a registry's event. No part may change the meaning of another.
 ///
 /// # Errors
-/// As [`named`].
+/// Same as [`named`].
 pub fn stored(
     registry: &str,
     repository: &str,

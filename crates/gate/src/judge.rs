@@ -55,7 +55,7 @@ pub struct Lacking {
 }
 
 impl Gate {
-    /// Answers within the deadline. What takes longer goes on, so that the next question finds it done.
+    /// Answers within the deadline. Work that takes longer continues, so that the next request finds it done.
     pub(crate) async fn answer(&self, question: Question, deadline: Instant) -> Answered {
         let containers = question.workload.containers.iter();
         let references = containers.map(|it| it.image.as_str());

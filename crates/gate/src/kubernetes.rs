@@ -12,7 +12,7 @@ use imgcheck_base::error::{Error, ErrorCode, Result};
 use imgcheck_cluster::{Connection, View, Watch};
 use imgcheck_model::knowledge;
 
-/// A cluster that is watched by threads of its own.
+/// A cluster that dedicated threads watch.
 struct Watched {
     watch: Arc<Watch>,
     /// `None` once it is dropped.

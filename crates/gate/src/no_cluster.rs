@@ -19,7 +19,7 @@ pub fn watch_cluster(_: &Connection) -> Result<Arc<dyn Cluster>> {
     Err(cluster::unsupported(HELP))
 }
 
-/// As [`watch_cluster`].
+/// Same as [`watch_cluster`].
 ///
 /// # Errors
 /// Always.

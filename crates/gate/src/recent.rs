@@ -9,9 +9,9 @@ use imgcheck_base::digest::{hexadecimal, sha256};
 use imgcheck_lint::workload::Workload;
 use imgcheck_rules::policy::gate::Mode;
 
-/// The most lines.
+/// Maximum number of lines.
 pub const LINES: usize = 1000;
-/// The most bytes of all lines.
+/// Maximum total length of all lines, in bytes.
 const BYTES: usize = 32 * 1024 * 1024;
 /// Hexadecimal digits of the id of a line.
 const ID: usize = 16;
@@ -29,9 +29,9 @@ pub struct RecentDecisions {
 pub struct ImageDecision {
     /// The namespace of the object.
     pub namespace: String,
-    /// Its kind.
+    /// Kind of the object, such as `Pod`.
     pub kind: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
     /// The kind and name of the object that controls it: `ReplicaSet train-7d9f`; empty if nothing does.
     pub owner: String,
@@ -51,7 +51,7 @@ pub struct ImageDecision {
     pub allowed: bool,
     /// Why it was allowed without a pass.
     pub passed: Option<&'static str>,
-    /// Why the image is no pass, in sentences.
+    /// Why the image does not pass, in sentences.
     pub reasons: Vec<String>,
     /// What was judged; `None` if that is too large to keep, or if nothing was judged.
     pub judged: Option<Arc<JudgedObject>>,
@@ -70,14 +70,14 @@ pub enum ImageVerdict {
     Fail,
     /// It has no digest, or was not read yet.
     Unknown,
-    /// It was let through without a look at it.
+    /// It was let through unjudged.
     Unjudged,
 }
 
 /// An object that was judged.
 #[derive(Debug)]
 pub struct JudgedObject {
-    /// Its containers.
+    /// The containers of the object.
     pub workload: Workload,
     /// The digests of its images, by reference.
     pub digests: BTreeMap<String, String>,

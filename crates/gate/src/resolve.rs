@@ -26,7 +26,7 @@ const TAG: Duration = Duration::from_secs(10);
 const DIGEST: Duration = Duration::from_secs(300);
 /// How long a failure is not tried again.
 const FAILURE: Duration = Duration::from_secs(3);
-/// The longest that a registry is waited for, whoever still waits for the answer.
+/// How long to wait for a registry, even if no request waits for the answer any more.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Requests to one registry, and to all, at once.
 const OF_REGISTRY: usize = 8;
@@ -41,11 +41,11 @@ pub struct Unresolved {
     pub code: ErrorCode,
     /// What is wrong, in one sentence.
     pub problem: String,
-    /// Asking again changes nothing: it is not a reference, or its registry may not be asked.
+    /// A retry changes nothing: it is not a reference, or its registry is not allowed.
     pub is_final: bool,
 }
 
-/// A reference, by its canonical form, and who asks: a digest of the credentials.
+/// A canonical reference, and a digest of the credentials that it is resolved with.
 type Key = (String, String);
 type Answer = Result<String, Unresolved>;
 

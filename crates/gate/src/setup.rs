@@ -66,7 +66,7 @@ pub struct View {
     schedules: Cache<(Arc<Placement>, bool), Scheduled>,
 }
 
-/// What of a cluster decides the verdict on a container.
+/// The parts of a cluster that decide the verdict on a container.
 #[derive(Debug, Clone)]
 pub struct Scheduled {
     /// What the scheduler may choose.
@@ -79,7 +79,7 @@ pub struct Scheduled {
 const PLACEMENTS: usize = 1000;
 
 impl View {
-    /// What of the cluster decides the verdict on a container; `None` if no nodes are known.
+    /// The parts of the cluster that decide the verdict on a container; `None` if no nodes are known.
     pub fn schedule(&self, container: &Container) -> Option<Scheduled> {
         let classes = self.classes.as_deref()?;
         let place = (container.placement.clone(), container.gpu.is_some());
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// What of the cluster decides the verdict on a container.
+    /// The parts of the cluster that decide the verdict on a container.
     fn decisive(view: &View, container: &Container) -> Option<Arc<str>> {
         view.schedule(container).map(|it| it.digest)
     }

@@ -26,7 +26,7 @@ use super::verdict::Judgement;
 use imgcheck_base::error::Result;
 use imgcheck_checker::Checker;
 
-/// The longest that a judgement goes on after nobody waits for it.
+/// How long a judgment may continue after its last request stopped waiting.
 pub(crate) const LONGEST_JUDGEMENT: Duration = Duration::from_secs(60);
 /// Verdicts that are expected; their bytes are what is bounded.
 const VERDICTS: usize = 100_000;

@@ -39,7 +39,7 @@ const TIMEOUTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
     "OTEL_EXPORTER_OTLP_TIMEOUT",
 ];
-/// The same, if no variable says so.
+/// The timeout of the exporter if no variable sets one.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the last spans may take when the server ends.
 const LAST_SPANS: Duration = Duration::from_secs(5);
@@ -123,7 +123,7 @@ pub fn continue_trace(span: &Span, headers: &HeaderMap) {
     }
 }
 
-/// Sends on a runtime of its own.
+/// Sends on a separate runtime.
 struct Client {
     http: reqwest::Client,
     runtime: Handle,

@@ -9,7 +9,7 @@ use imgcheck_report::{ContainerReport, Verdict};
 /// The judgement of one object.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Its containers.
+    /// The verdicts on the containers of the object.
     pub containers: Vec<ContainerVerdict>,
     /// Images that must be read first; then the verdict is not final.
     pub missing: Vec<Job>,
@@ -78,13 +78,13 @@ impl Judgement {
         self.missing.is_empty() && !self.is_late && !self.has_failures
     }
 
-    /// The worst verdict. With `strict`, a gap is no pass.
+    /// The worst verdict. With `strict`, an image with a gap does not pass.
     pub fn verdict(&self, strict: bool) -> Verdict {
         let verdicts = self.containers.iter().map(|it| it.verdict(strict));
         verdicts.max().unwrap_or(Verdict::Pass)
     }
 
-    /// Whether this is the first time that it is asked.
+    /// Whether this is the first request for it.
     pub fn remember_once(&self) -> bool {
         !self.is_remembered.swap(true, Ordering::Relaxed)
     }
@@ -124,7 +124,7 @@ impl ContainerVerdict {
         }
     }
 
-    /// The verdict. With `strict`, a gap is no pass.
+    /// The verdict. With `strict`, an image with a gap does not pass.
     pub fn verdict(&self, strict: bool) -> Verdict {
         match self.verdict {
             Verdict::Pass if strict && !self.gaps.is_empty() => Verdict::Incomplete,

@@ -28,9 +28,9 @@ use imgcheck_image::{Node, RootFilesystem};
 const MAX_STEPS: usize = 50_000;
 /// Programs that start each other, and scripts in scripts. Linux follows five `#!` lines; wrappers add a few.
 const MAX_NESTING: usize = 12;
-/// The longest script, in bytes. Longer ones carry archives.
+/// Maximum length of a script, in bytes. Longer ones carry archives.
 const MAX_SCRIPT: usize = 256 << 10;
-/// The most gaps that are worth listing.
+/// Maximum number of gaps to list.
 const MAX_GAPS: usize = 32;
 
 /// What is found on the way.

@@ -1,4 +1,4 @@
-//! What conda, mamba and micromamba tell shells: the text of `conda shell.bash hook`, and that of `conda shell.posix activate NAME`,
+//! What conda, mamba and micromamba print for shells: the text of `conda shell.bash hook`, and that of `conda shell.posix activate NAME`,
 //! which exports PATH and `CONDA_*`, and sources the scripts in `etc/conda/activate.d` (`conda/activate.py` of conda 25,
 //! `libmamba/src/core/activation.cpp` of mamba 2).
 
@@ -20,7 +20,7 @@ pub(crate) enum Answer {
     Unknown(String),
 }
 
-/// A program of conda that was asked something.
+/// A call of conda with its arguments.
 pub(crate) struct Conda<'c, 'r> {
     pub process: &'c Process,
     pub root: &'r RootFilesystem<'r>,
@@ -31,7 +31,7 @@ pub(crate) struct Conda<'c, 'r> {
 }
 
 impl Conda<'_, '_> {
-    /// What it answers a shell; `None` if it is asked something else.
+    /// What it prints for a shell; `None` for other arguments.
     pub fn answer(&self) -> Option<Answer> {
         let texts: Option<Vec<&str>> = self.process.arguments[1..]
             .iter()

@@ -253,7 +253,7 @@ impl Launch {
         }
     }
 
-    /// Why nothing runs, as far as that is certain.
+    /// Why nothing runs, if that is certain.
     fn failures(&self, chain: &mut Chain, program: Option<&Program>) -> Vec<StartFailure> {
         let is_decided = ![PASSWD, GROUP].iter().any(|it| chain.overlay.hides(it));
         let user = is_decided.then(|| User::refusal(chain.root, &chain.first_user));

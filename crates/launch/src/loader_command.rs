@@ -15,7 +15,7 @@ const AUDIT: &str = "LD_AUDIT";
 pub struct LoaderCommand {
     /// The path that the loader is executed by.
     pub loader: String,
-    /// The program, as it is given.
+    /// The program as written.
     pub program: String,
     /// Names of objects whose DT_RPATH and DT_RUNPATH do not count (`--inhibit-rpath`).
     pub inhibit_rpath: Vec<String>,

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::value::Value;
 
-/// The options that a program has, as far as they are known.
+/// The known options of a program.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Options {

@@ -6,7 +6,7 @@ use super::value::{Status, Value};
 use imgcheck_base::lexical::name_of;
 use imgcheck_image::Node;
 
-/// The longest text that `cat` and `sed` hand on, in bytes.
+/// Maximum length of a text that `cat` and `sed` hand on, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
 /// How a program ends, and what it writes, without options that are not known here; `None` if that is unknown.

@@ -6,7 +6,7 @@ use super::value::Cause;
 use imgcheck_base::lexical::name_of;
 use imgcheck_image::RootFilesystem;
 
-/// The most files that are remembered; with more, everything counts as written.
+/// Maximum number of files that are remembered; beyond it, every file counts as written.
 const MAX_WRITTEN: usize = 512;
 
 /// Files of which it is unknown what they contain, and whether they exist.
@@ -121,7 +121,7 @@ impl Written {
         found.map(|it| (it.path.as_str(), &it.cause))
     }
 
-    /// The path without links in its directory, as far as the image has it.
+    /// The path with the links of its directory resolved where the image has them.
     pub fn real(&self, root: &RootFilesystem, path: &str) -> String {
         let path = path.trim_end_matches('/');
         if let Ok(node) = root.resolve(path) {

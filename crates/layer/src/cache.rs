@@ -103,7 +103,7 @@ impl FactsCache {
     /// Stores the facts of the Python sources of a layer that has this diff id.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// Same as [`put`](Self::put).
     pub(crate) fn put_modules(&self, diff_id: &str, modules: &ParsedModules) -> Result<()> {
         let bytes = postcard::to_stdvec(modules);
         let bytes = bytes.map_err(|error| Error::output(format!("modules of {diff_id}"), error))?;

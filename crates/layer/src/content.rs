@@ -102,10 +102,10 @@ pub(crate) fn elf(
     }
 }
 
-/// The content of a file at rest, as far as it is captured.
+/// The captured content of a file at rest.
 ///
 /// # Errors
-/// As [`elf`].
+/// Same as [`elf`].
 pub(crate) fn of_file(
     context: &ReadContext,
     entry: &Entry,

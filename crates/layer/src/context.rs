@@ -26,7 +26,7 @@ pub struct LayerReader {
 }
 
 impl LayerReader {
-    /// A reader with capacity of its own.
+    /// A reader with its own capacity.
     pub fn new(patterns: FilePatterns, recipes: Recipes, cache: Cache) -> Self {
         LayerReader {
             patterns: Arc::new(patterns),

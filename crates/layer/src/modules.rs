@@ -22,7 +22,7 @@ const ENDING: &[u8] = b".py";
 /// Directories whose sources no program imports at its start. Those that are imported nevertheless are unknown.
 const PASSED_OVER: [&str; 5] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/", "/pgen2/"];
 
-/// Most bytes of memory for the facts of the sources of a stream; those of the largest published images take a tenth.
+/// Maximum memory for the facts of the sources of a stream, in bytes; those of the largest published images take a tenth.
 const MOST_MEMORY: u64 = 256 << 20;
 
 /// Offsets of files in an archive, with the index of their entry.
@@ -46,7 +46,7 @@ pub(crate) enum Modules {
     Directory(Arc<PathBuf>),
 }
 
-/// Facts that are taken from the cache when the first one is asked for.
+/// Facts that are loaded from the cache on first use.
 #[derive(Debug)]
 pub(crate) struct CachedModules {
     cache: FactsCache,

@@ -41,7 +41,7 @@ impl ReadContext<'_> {
     /// The facts of some layers.
     ///
     /// # Errors
-    /// As [`read_image`](Self::read_image).
+    /// Same as [`read_image`](Self::read_image).
     pub fn read_layers(&self, blobs: &[LayerBlob]) -> Result<Vec<ReadLayer>> {
         self.read_missing(blobs, &self.missing(blobs))
     }
@@ -211,7 +211,7 @@ impl ReadContext<'_> {
     /// their end even if the layer is damaged.
     ///
     /// # Errors
-    /// As [`ReadContext::read_layer`].
+    /// Same as [`ReadContext::read_layer`].
     pub fn read_stream(
         &self,
         name: &str,
@@ -232,7 +232,7 @@ impl ReadContext<'_> {
     /// The facts of a layer of which only these files are captured, by path. Entries with different paths may be missing.
     ///
     /// # Errors
-    /// As [`ReadContext::read_layer`]; also if the layer was a stream, which cannot be read again.
+    /// Same as [`ReadContext::read_layer`]; also if the layer was a stream, which cannot be read again.
     pub fn read_files(
         &self,
         blob: &LayerBlob,

@@ -1,4 +1,4 @@
-//! The calling conventions whose libraries glibc tells apart.
+//! The calling conventions whose libraries glibc distinguishes.
 
 /// The ABI of a process, and so of every library that it can load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,7 +16,7 @@ pub struct Lookup<'r> {
 
 /// A file that answers to a name.
 pub struct Located<'r> {
-    /// The file.
+    /// The file that was found.
     pub node: Node<'r>,
     /// How many directories are searched before.
     pub position: usize,

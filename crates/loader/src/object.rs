@@ -11,7 +11,7 @@ pub type ObjectId = usize;
 /// A file that is mapped into a process (glibc `struct link_map`, include/link.h).
 #[derive(Debug, Clone)]
 pub struct Object<'r> {
-    /// The file.
+    /// The mapped file.
     pub node: Node<'r>,
     /// Its ELF facts.
     pub elf: &'r ElfFacts,

@@ -8,7 +8,7 @@ use super::search::Search;
 use super::system::System;
 use imgcheck_image::FileIdentity;
 
-/// A running program, as far as the loader is concerned.
+/// A running program, as the loader sees it.
 pub struct Process<'r> {
     pub(crate) system: &'r System<'r>,
     pub(crate) objects: Vec<Object<'r>>,

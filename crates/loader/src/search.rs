@@ -41,7 +41,7 @@ pub(crate) struct LibraryFile<'r> {
 /// What `open_verify` says about a file of the right name.
 enum Verified<'r> {
     Usable(&'r ElfFacts),
-    /// It is for a different machine or class, so the search goes on.
+    /// It is for a different machine or class; the search continues.
     OtherMachine,
     Broken(String),
 }

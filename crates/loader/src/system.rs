@@ -98,7 +98,7 @@ pub struct System<'r> {
     pub machine: u16,
     /// Class of programs and libraries: 32 or 64.
     pub class: u8,
-    /// Release of glibc; `None` for musl, or if `libc.so.6` does not tell.
+    /// Release of glibc; `None` for musl, or if `libc.so.6` does not contain it.
     pub glibc: Option<GlibcVersion>,
     /// The environment of the process.
     pub environment: BTreeMap<String, String>,

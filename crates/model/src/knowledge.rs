@@ -203,7 +203,7 @@ pub fn file_patterns() -> Result<FilePatterns> {
     FilePatterns::new(&table("files")?)
 }
 
-/// A reader of layers, with capacity of its own.
+/// A reader of layers, with its own capacity.
 pub fn layer_reader(cache: Cache) -> Result<LayerReader> {
     let (patterns, recipes) = parallel::both(file_patterns, recipes);
     Ok(LayerReader::new(patterns?, recipes?, cache))
@@ -245,7 +245,7 @@ impl<T> OnFirstUse<T> {
     /// The value; `make` makes it if it does not exist yet.
     ///
     /// # Errors
-    /// Those of `make`; the next call tries again.
+    /// The errors of `make`; the next call tries again.
     pub fn get_or_make(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         if let Some(value) = self.0.get() {
             return Ok(value);

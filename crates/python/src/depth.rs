@@ -9,7 +9,7 @@ const MOST_INDENTS: usize = 100;
 /// Tokens of one expression that can each be a level of its tree. The longest sum of SymPy has 2,500.
 const MOST_OPERATORS: usize = 10_000;
 
-/// The most levels of a tree that fit on the stack of any thread.
+/// Number of such tokens up to which the tree fits on the stack of any thread.
 const FEW_OPERATORS: usize = 60;
 
 /// How deep the syntax tree of a source can be.

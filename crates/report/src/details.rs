@@ -70,7 +70,7 @@ pub(crate) fn place_of_claim(reference: &str, claim: &Claim) -> Option<Range<usi
     Some(start..start + claim.text.len())
 }
 
-/// Where LD_LIBRARY_PATH of a process comes from.
+/// The source of LD_LIBRARY_PATH of a process.
 pub(crate) fn library_path_source(process: &ProcessTree) -> String {
     match process.library_path_from.as_str() {
         "" | "image" => "set by the image".to_owned(),

@@ -122,7 +122,7 @@ fn test(rule: &Rule, subject: Subject, fail_on: Option<Severity>) -> TestCase {
     test
 }
 
-/// Whether the question of a rule was asked: rules about targets or the policy need what they are about.
+/// Whether a rule could apply: rules about targets or the policy need a target or a policy.
 fn is_asked(rule: &Rule, subject: Subject) -> bool {
     match subject {
         Subject::Image(image) => image.questions.include(rule) != Some(false),

@@ -156,7 +156,7 @@ pub struct ImageReport {
     pub verdict: Verdict,
     /// The verdicts on the targets.
     pub targets: Vec<TargetFacts>,
-    /// What the user asked.
+    /// What the user requested.
     pub questions: Questions,
     /// The findings, worst first.
     pub findings: Vec<Finding>,

@@ -3,7 +3,7 @@
 use super::one_line;
 use imgcheck_launch::{Change, LaunchFacts};
 
-/// The longest command line that is shown, in characters.
+/// Maximum length of a command line that is shown, in characters.
 const MAX_COMMAND: usize = 160;
 
 /// The chain that starts the program: `/usr/bin/tini → /start.sh → python3 serve.py`; `None` if the image starts nothing.

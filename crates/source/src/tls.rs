@@ -38,10 +38,10 @@ pub fn client_config(trust: Trust) -> Result<ClientConfig, Error> {
     client_config_as(trust, None)
 }
 
-/// As [`client_config`], with an identity for servers that ask for one.
+/// Like [`client_config`], with an identity for servers that ask for one.
 ///
 /// # Errors
-/// As [`client_config`]; also if the key does not belong to the certificate.
+/// Same as [`client_config`]; also if the key does not belong to the certificate.
 pub fn client_config_as(trust: Trust, identity: Option<Identity>) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))

@@ -1,4 +1,4 @@
-//! Claims: who reads what, so that nobody reads the same layer at the same time.
+//! Claims of workers on layers, so that no two workers read the same layer at the same time.
 //!
 //! A claim is an object that only one worker can create (conditional PUT). It is written again while its holder works; one that was not
 //! written for a while has expired: its holder died. Not every store can replace an object conditionally, so the claim that takes the

@@ -12,7 +12,7 @@ use imgcheck_source::source::registry::Pace;
 
 /// No pause of another worker is longer, whatever the store says.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Ends of pauses that are nearer to each other are the same. Stores tell the time in seconds.
+/// Ends of pauses within this distance count as equal. Stores keep times in seconds.
 const SAME: Duration = Duration::from_secs(3);
 const MAXIMUM: u64 = 32;
 
@@ -63,7 +63,7 @@ impl<'p> Pauses<'p> {
         notes
     }
 
-    /// Asks for the pauses of these hosts, and of all hosts that were asked before.
+    /// Fetches the pauses of these hosts, and of all earlier ones.
     pub fn learn<'h>(&mut self, hosts: impl IntoIterator<Item = &'h str>) {
         for host in hosts {
             if !self.hosts.contains(host) {

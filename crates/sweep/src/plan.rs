@@ -53,7 +53,7 @@ pub(crate) struct PlannedImage {
     pub layers: Vec<u32>,
 }
 
-/// A reference and what it stands for on one platform.
+/// A reference and the image that it names on one platform.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlannedReference {
@@ -79,7 +79,7 @@ pub(crate) struct Skipped {
     pub message: String,
 }
 
-/// A list that could not be read to its end: nobody knows which references are missing.
+/// A list that could not be read to its end; the missing references are unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Unlisted {

@@ -55,7 +55,7 @@ impl SweepRequest {
     /// Sources: `registry:HOST[/PREFIX]`, `harbor:HOST[/PROJECT]`, `gitlab:HOST[/GROUP[/PROJECT]]`, `cluster:[CONTEXT]`, `pods:FILE`, `docker-daemon:`, `podman:`, a file with an image in each line, or a directory of archives.
     ///
     /// # Errors
-    /// A text is none of these.
+    /// The text is not a valid source.
     pub fn new<S: AsRef<str>>(sources: impl IntoIterator<Item = S>) -> Result<Self> {
         let sources = sources.into_iter().map(|it| it.as_ref().parse());
         Ok(SweepRequest {
@@ -104,7 +104,7 @@ impl SweepRequest {
         self
     }
 
-    /// How images are asked for: platform, credentials, limits, cancellation, progress.
+    /// How images are requested: platform, credentials, limits, cancellation, progress.
     #[must_use]
     pub fn reading(mut self, make: impl Fn(&str) -> ImageRequest + Send + Sync + 'static) -> Self {
         self.make = Box::new(make);

@@ -93,7 +93,7 @@ impl FromStr for Source {
 }
 
 impl Source {
-    /// Adds what the source lists. What it cannot list to the end is said in the listing.
+    /// Adds what the source lists. The listing names what could not be listed to the end.
     ///
     /// # Errors
     /// A file cannot be read or is wrong, a cluster does not answer, or the run was cancelled.

@@ -37,7 +37,7 @@ const LEARN: Duration = Duration::from_secs(5);
 /// ```
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
-    /// Its part of the plan.
+    /// The part of the plan that the worker reads.
     pub shard: Shard,
     /// Layers and images that it reads at once.
     pub jobs: usize,
@@ -60,7 +60,7 @@ impl Default for WorkerOptions {
 pub struct SweepOutcome {
     /// Layers that it read.
     pub layers_read: u64,
-    /// Their bytes as stored.
+    /// Length of the layers as stored, in bytes.
     pub bytes_read: u64,
     /// Images of its shard that the store has now.
     pub images: u64,
@@ -145,7 +145,7 @@ pub(crate) fn no_store() -> Error {
         .with_help("name one: --store s3://BUCKET/PREFIX, or --store file:///DIRECTORY")
 }
 
-/// The names of the objects that are wanted and that the store has. Not of all that it has: other plans may share it.
+/// The names of the needed objects that the store already has; other plans may share the store.
 fn names(
     store: &ObjectStorage,
     wanted: &HashSet<String>,
@@ -196,7 +196,7 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
         })
     }
 
-    /// The layers of the shard that nobody has read or is reading.
+    /// The layers of the shard that no worker has read or is reading.
     fn read_layers(&self) -> Result<()> {
         let mut layers: Vec<(&PlannedLayer, &PlannedImage)> = self
             .plan
@@ -365,7 +365,7 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
 }
 
 /// # Errors
-/// The store failed since this was last asked.
+/// The store failed since the last call.
 pub(crate) fn check_store(cache: &Cache, store: &ObjectStorage) -> Result<()> {
     match cache.warnings().into_iter().next() {
         None => Ok(()),

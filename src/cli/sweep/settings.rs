@@ -45,7 +45,7 @@ impl StoreArguments {
         }
     }
 
-    /// As [`apply`](Self::apply), for a command that needs a store.
+    /// Like [`apply`](Self::apply), for a command that needs a store.
     pub fn required(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         match &self.store {
             Some(_) => Ok(self.apply(checker)),

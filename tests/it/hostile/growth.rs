@@ -167,6 +167,6 @@ fn quadratic_growth_is_a_fault() {
 }
 
 #[test]
-fn the_table_of_the_book_has_every_series() {
+fn the_table_has_every_series() {
     TABLE.compare(all().map(|(series, _)| series.beginning()));
 }

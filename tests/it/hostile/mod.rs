@@ -1,7 +1,7 @@
 //! Images that attack their reader: code builds each one, imgcheck reads it, and the result must be the expected one.
 //!
-//! A table of `docs/src/hostile-images.md` has a row for each, with how long it took and how much memory it needed; another has a row
-//! for each series of growing images. Tests compare the rows with the code. These commands write them again, with times of the release build:
+//! A table of `costs.md` has a row for each, with its time and memory; another has a row for each series of growing images. Tests
+//! compare the rows with the code. These commands write them again, with times of the release build:
 //!
 //! ```sh
 //! cargo build --release

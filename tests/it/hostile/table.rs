@@ -1,4 +1,4 @@
-//! The tables of the book: one row for each attack or series of images, with its cost.
+//! The tables of `costs.md`: one row for each attack or series of images, with its cost.
 
 use std::fs;
 use std::path::PathBuf;
@@ -48,14 +48,14 @@ fn beginning(attack: &Attack) -> String {
 }
 
 impl Table {
-    /// Replaces the rows in the book.
+    /// Replaces the rows of the page.
     pub fn write(&self, rows: &str) {
         let page = fs::read_to_string(page()).unwrap();
         let (before, _, after) = self.parts(&page);
         fs::write(self::page(), format!("{before}{}{rows}{after}", self.0)).unwrap();
     }
 
-    /// Fails unless the book has exactly the rows with these beginnings.
+    /// Fails unless the page has exactly the rows with these beginnings.
     pub fn compare(&self, beginnings: impl IntoIterator<Item = String>) {
         let page = fs::read_to_string(page()).unwrap();
         let mut rows = self.parts(&page).1.lines();
@@ -80,11 +80,11 @@ impl Table {
 fn page() -> PathBuf {
     PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/docs/src/hostile-images.md"
+        "/tests/it/hostile/costs.md"
     ))
 }
 
 #[test]
-fn the_table_of_the_book_has_every_attack() {
+fn the_table_has_every_attack() {
     ATTACKS.compare(super::attacks().iter().map(beginning));
 }

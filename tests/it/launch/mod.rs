@@ -90,7 +90,7 @@ fn shells_do_as_the_model_says() {
 fn a_chroot_does_as_expected() {
     let mut chroot = None;
     let mut compared = 0;
-    let page = fs::read_to_string(repository("docs/src/quiet-ways.md")).unwrap_or_default();
+    let page = fs::read_to_string(repository("testdata/launch/quiet-ways.md")).unwrap_or_default();
     all(
         |case| case.expects("loaded"),
         |case| {
@@ -110,7 +110,7 @@ fn a_chroot_does_as_expected() {
             }
             let row = row(&case.name, loaded, reported.first().unwrap_or(&""), runs);
             if !page.contains(&row) {
-                wrong.push(format!("docs/src/quiet-ways.md has no row\n{row}"));
+                wrong.push(format!("testdata/launch/quiet-ways.md has no row\n{row}"));
             }
             let chroot = chroot.get_or_insert_with(|| real(case));
             if let Some(chroot) = chroot.as_ref().filter(|_| runs) {
@@ -158,7 +158,7 @@ fn row(name: &str, loaded: &str, reported: &str, runs: bool) -> String {
     let compared = if runs { "" } else { " (not run in the tests)" };
     let says = match reported {
         it if it == loaded => "the same".to_owned(),
-        rule if RULES.contains(&rule) => format!("error [{rule}](rules/{rule}.md)"),
+        rule if RULES.contains(&rule) => format!("error `{rule}`"),
         gap => format!("gap `{gap}`"),
     };
     format!("| {name} | {happens}{compared} | {says} |")

@@ -10,7 +10,7 @@ use super::sparse::Segment;
 pub struct Member {
     /// The path as stored.
     pub path: Vec<u8>,
-    /// What it is.
+    /// File, directory, link or special file.
     pub kind: MemberKind,
     /// The target of a link as stored.
     pub link: Vec<u8>,

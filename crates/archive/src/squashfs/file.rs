@@ -11,7 +11,7 @@ use super::inode::Extent;
 use super::tables::PLAIN;
 use imgcheck_base::limits::Limit;
 
-/// Most blocks of one file: 512 GiB of the default block size.
+/// Maximum number of blocks of one file: 512 GiB of the default block size.
 const MOST_BLOCKS: u64 = 4 << 20;
 /// Blocks that a file keeps.
 const KEPT: usize = 4;
@@ -125,7 +125,7 @@ impl SquashfsFile<'_> {
     /// All bytes, of which there are at most as many as a limit on captured files allows.
     ///
     /// # Errors
-    /// As [`read_at`](Self::read_at), or the file is longer than the limit.
+    /// Same as [`read_at`](Self::read_at), or the file is longer than the limit.
     pub fn whole(&self) -> io::Result<Vec<u8>> {
         let checked = self.image.bounds.limits.check(Limit::TextBytes, self.size);
         checked.map_err(io::Error::other)?;

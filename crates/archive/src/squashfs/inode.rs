@@ -20,7 +20,7 @@ pub struct Inode {
     pub mode: u32,
     /// Who owns it.
     pub owner: Owner,
-    /// What it is.
+    /// File, directory, link or special file, with its data.
     pub kind: InodeKind,
 }
 

@@ -1,4 +1,4 @@
-//! SquashFS 4.0 images, read by random access: of a file, only the blocks that are asked for are decompressed.
+//! SquashFS 4.0 images, read by random access: only the requested blocks of a file are decompressed.
 //!
 //! The format is described in the Linux kernel (`fs/squashfs/squashfs_fs.h`) and by squashfs-tools-ng (`doc/format.adoc`). Every
 //! offset, length and count is of the image, and none is trusted: reads stay within it, blocks have at most the length that the format

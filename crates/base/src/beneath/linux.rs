@@ -52,7 +52,7 @@ pub fn directory(root: &Directory, path: &Path, links: Links) -> io::Result<Dire
 /// Opens a regular file below a directory for reading. Never opens a device or FIFO, except a device where `/proc` is not mounted.
 ///
 /// # Errors
-/// As [`directory`]; also if it is not a regular file.
+/// Same as [`directory`]; also if it is not a regular file.
 pub fn file(root: &Directory, path: &Path, links: Links) -> io::Result<File> {
     // Opening a device can have side effects, so the path is only resolved at first.
     let found = open(root, path, OFlags::PATH, links)?;

@@ -35,7 +35,7 @@ pub fn directory(root: &Directory, path: &Path, links: Links) -> io::Result<Dire
 /// Opens a regular file below a directory for reading.
 ///
 /// # Errors
-/// As [`directory`]; also if it is not a regular file.
+/// Same as [`directory`]; also if it is not a regular file.
 pub fn file(root: &Directory, path: &Path, links: Links) -> io::Result<File> {
     let path = resolve(root, path, links)?;
     match path.symlink_metadata()?.is_file() {

@@ -40,7 +40,7 @@ impl Tree {
     /// Opens a regular file of a directory of the tree.
     ///
     /// # Errors
-    /// As [`open`](Self::open); also if a link leads out of the directory.
+    /// Same as [`open`](Self::open); also if a link leads out of the directory.
     pub fn open_in(&self, parent: &Path, path: &Path) -> io::Result<File> {
         let parent = directory(&root(&self.root)?, &self.below(parent)?, Links::Beneath)?;
         file(&parent, path, Links::Beneath)

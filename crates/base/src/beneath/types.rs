@@ -29,7 +29,7 @@ pub enum FileKind {
 /// Metadata of a file, a link or a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata {
-    /// What it is.
+    /// File, directory, link or special file.
     pub kind: FileKind,
     /// The permission bits, the set-user-ID bit and the like: `0o7777` at most.
     pub mode: u32,
@@ -41,7 +41,7 @@ pub struct Metadata {
     pub gid: u32,
     /// The file system that it is on.
     pub device: u64,
-    /// Its number on the file system.
+    /// Inode number.
     pub inode: u64,
     /// Whether it has several names.
     pub is_linked: bool,

@@ -8,7 +8,7 @@ use super::{Error, ErrorCode, Result};
 /// ends the program.
 ///
 /// # Errors
-/// Those of the work; [`ErrorCode::Internal`] if it panics.
+/// The errors of `work`; [`ErrorCode::Internal`] if it panics.
 pub fn caught<T>(subject: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     // Locks that a panic poisons are taken over where they protect what is consistent at any time.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {

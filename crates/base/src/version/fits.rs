@@ -75,7 +75,7 @@ pub fn are_exact(specifiers: &str) -> bool {
     specifiers.all(|specifier| exact(specifier).is_some())
 }
 
-/// As [`satisfies`], but one of NVIDIA's builds also counts as the release that it precedes. `2.8.0a0+34c6371d24.nv25.8` is older than
+/// Like [`satisfies`], but one of NVIDIA's builds also counts as the release that it precedes. `2.8.0a0+34c6371d24.nv25.8` is older than
 /// `2.8` in PEP 440, but NGC images have it instead of 2.8.0.
 fn satisfies_as_released(version: &str, specifier: &str) -> Result<Option<bool>, String> {
     let met = satisfies(version, specifier)?;

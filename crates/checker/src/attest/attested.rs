@@ -18,7 +18,7 @@ use imgcheck_source::source::registry::{Access, Artifacts};
 pub enum Found {
     /// The facts, and the statement about them.
     Facts(Box<ImageFacts>, FactsPredicate),
-    /// Nobody whose key counts signed facts of the image.
+    /// No trusted key signed facts of the image.
     Nothing,
     /// Facts that this program does not take for its own: they were read by another version.
     Foreign(FactsPredicate),

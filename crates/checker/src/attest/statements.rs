@@ -7,7 +7,7 @@ use imgcheck_source::attest::key::PublicKey;
 use imgcheck_source::attest::statement::Statement;
 use imgcheck_source::source::registry::Artifacts;
 
-/// The longest statement in its envelope, in bytes.
+/// Maximum length of a statement in its envelope, in bytes.
 const LONGEST: u64 = 8 << 20;
 /// Artifacts and envelopes that are looked at.
 const LOOKED_AT: usize = 200;

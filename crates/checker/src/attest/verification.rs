@@ -15,7 +15,7 @@ const SCHEMA: &str = "imgcheck/verify/v1";
 /// What was verified.
 #[derive(Debug)]
 pub struct Verification {
-    /// What is attested of the index that lists the images; `None` if the reference is that of an image, or nobody attested the index.
+    /// The attestation of the index that lists the images; `None` if the reference names an image, or the index has no attestation.
     pub index: Option<VerifiedIndex>,
     /// The images that are attested.
     pub images: Vec<VerifiedImage>,
@@ -81,7 +81,7 @@ impl Verification {
     /// What was verified, without today's gaps and stack, as JSON.
     ///
     /// # Errors
-    /// None that an image can cause.
+    /// None in practice: no image can cause one.
     pub fn to_json(&self) -> Result<String> {
         let images = self.images.iter().map(|image| {
             let mut report = self.report.images.iter();

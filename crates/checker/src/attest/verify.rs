@@ -79,7 +79,7 @@ impl Checker {
         })
     }
 
-    /// What is attested of the index of a reference; `None` if it names an image, or nobody whose key counts attested the index.
+    /// The attestation of the index of a reference; `None` if it names an image, or no trusted key signed one.
     fn verified_index(
         &self,
         request: &VerifyRequest,
@@ -261,7 +261,7 @@ fn unreadable(digest: &str, facts: &FactsPredicate) -> Error {
     Error::unsupported(digest, problem).with_help("attest it again with this version")
 }
 
-/// A number below `end`, which nobody can know before.
+/// An unpredictable number below `end`.
 fn random(end: usize) -> Result<usize> {
     let mut bytes = [0; 8];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -21,7 +21,7 @@ use imgcheck_source::attest::predicate::{
 use imgcheck_source::attest::statement::Statement;
 use imgcheck_source::source::registry::{Access, Addition, Artifacts};
 
-/// What an image is attested with. What is said again supersedes what the same key said before.
+/// The predicate types of the statements about an image. A new statement replaces an earlier one by the same key.
 const PREDICATES: [&str; 4] = [FACTS, VERDICT, SUMMARY, SBOM];
 
 /// What was attested.
@@ -46,7 +46,7 @@ pub struct AttestedImage {
     pub facts_bytes: usize,
 }
 
-/// What is said about one manifest.
+/// A statement about one manifest.
 struct Said {
     predicate_type: &'static str,
     predicate: Value,
@@ -314,7 +314,7 @@ impl Attesting<'_> {
         Ok(())
     }
 
-    /// Adds what was said to the lists that tags name, all at once, and returns when they have settled.
+    /// Adds the statements to the lists that tags name, all at once, and returns when the lists have settled.
     fn settle(self) -> Result<Attestation> {
         if let Some(registry) = &self.artifacts {
             registry.settle(&self.additions, self.request.settling)?;
@@ -336,7 +336,7 @@ impl Said {
     }
 }
 
-/// The registry and the repository of a reference; empty if it is none.
+/// The registry and the repository of a reference; empty if the text is not a reference.
 fn repository(reference: &str) -> String {
     let name = reference.parse::<Name>().map(|name| name.canonical());
     name.map_or_else(

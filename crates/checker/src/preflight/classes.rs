@@ -12,7 +12,7 @@ use imgcheck_model::targets::nodes::NodeClass;
 use imgcheck_report::{ClassReport, Verdict};
 use imgcheck_rules::policy::PolicyFacts;
 
-/// Rules that report that there is no answer.
+/// Rules that report an unanswerable question.
 const UNANSWERED: [&str; 2] = ["gpu-unknown", "driver-unknown"];
 
 /// The rule that reports a class of nodes without an answer.

@@ -1,4 +1,4 @@
-//! Judges one object that a cluster is asked to store, from facts that the caller has.
+//! Judges one object of an admission request, from facts that the caller provides.
 
 use std::slice;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use imgcheck_lint::workload::Workload;
 
 /// An object, and what is judged with it.
 pub struct Deployment<'d> {
-    /// Its containers.
+    /// The containers of the object.
     pub workload: &'d Workload,
     /// What the scheduler may choose for each container; `None` if no nodes are known.
     pub schedules: Option<Vec<Arc<Schedule>>>,

@@ -1,4 +1,4 @@
-//! What a container replaces with something that nobody can see: files below a volume, values of Secrets.
+//! What a container replaces with unknown content: files below a volume, values of Secrets.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ pub(super) struct Analyzed {
 }
 
 impl Analyzed {
-    /// The platforms of a container's image that could be read, the most wanted first.
+    /// The platforms of a container's image that could be read, the preferred one first.
     pub fn of(&self, place: Place) -> &[OnPlatform] {
         self.containers.get(&place).map_or(&[], Vec::as_slice)
     }

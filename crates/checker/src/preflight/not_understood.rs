@@ -6,7 +6,7 @@ use imgcheck_lint::workload::{Evidence, EvidenceKind, Workload};
 
 /// How much the message names.
 const SHOWN: usize = 4;
-/// The longest text in it, in characters: a digest is one.
+/// Maximum length of a text in it, in characters: enough for a digest.
 const LONGEST: usize = 160;
 
 /// The gap; `None` if everything was understood.

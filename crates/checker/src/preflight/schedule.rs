@@ -43,7 +43,7 @@ impl Schedule {
         }
     }
 
-    /// What of the cluster decides a judgement, as a digest. The labels of nodes are not in it: they decide which node affinity is
+    /// A digest of the parts of the cluster that decide a judgment. The labels of nodes are not in it: they decide which node affinity is
     /// suggested, and nothing else.
     pub fn digest(&self) -> String {
         fn known(class: &NodeClass) -> impl std::fmt::Debug {
@@ -101,5 +101,5 @@ const PREFERRED: [&str; 5] = [
     "cloud.google.com/gke-accelerator",
     "kubernetes.io/arch",
 ];
-/// Every node has a value of its own.
+/// Every node has a different value.
 const HOST_NAME: &str = "kubernetes.io/hostname";

@@ -18,7 +18,7 @@ use imgcheck_base::excerpt::shortened;
 use imgcheck_report::Verdict;
 use imgcheck_rules::policy::gate::{Mode, OnMiss};
 
-/// The longest audit annotation, in characters.
+/// Maximum length of an audit annotation, in characters.
 const ANNOTATION: usize = 1000;
 
 /// The answer to a request.
@@ -187,7 +187,7 @@ struct Decision {
     passed: Option<&'static str>,
     is_deniable: bool,
     warns: bool,
-    /// Why it is no pass.
+    /// Why it does not pass.
     reasons: Vec<String>,
     exempted: Vec<String>,
 }

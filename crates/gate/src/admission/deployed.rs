@@ -1,4 +1,4 @@
-//! What an API server is asked to store, as far as its containers go.
+//! The containers of an object in an admission request.
 
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) struct Deployed<'d> {
     pub config: &'d GateConfig,
     pub mode: Mode,
     pub day: NaiveDate,
-    /// Whether a denial is meant for it: it is a Pod, or objects that create Pods are denied, too.
+    /// Whether it may be denied: it is a Pod, or `deny-workloads` is set.
     pub is_deniable: bool,
     pub is_pod: bool,
 }
@@ -126,7 +126,7 @@ pub(super) fn mode_of(request: &AdmissionRequest, view: &View) -> Mode {
     view.setup.config().mode_of(&request.namespace, label)
 }
 
-/// The ServiceAccount and the pull secrets that an object names, wherever it does.
+/// The ServiceAccount and the pull secrets that an object names, at any depth.
 pub(super) fn puller(request: &AdmissionRequest) -> Puller {
     let (mut accounts, mut secrets) = (Vec::new(), Vec::new());
     scope::texts_of(&request.object, "serviceAccountName", &mut accounts);

@@ -26,9 +26,9 @@ use review::{AdmissionRequest, AdmissionResponse, Answer};
 
 /// What Kubernetes waits if a webhook does not say how long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that it waits.
+/// Maximum timeout of a webhook (Kubernetes).
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long before the API server gives up the answer is given.
+/// How long before the API server's timeout the answer is sent.
 const MARGIN: Duration = Duration::from_millis(100);
 
 /// What an API server adds to the URL.
@@ -91,7 +91,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Deadline {
     }
 }
 
-/// How long this server may take, so that the answer arrives before the API server gives up.
+/// How long this server may take so that the answer arrives before the API server's timeout.
 fn own_time(timeout: Duration) -> Duration {
     timeout.saturating_sub(MARGIN).max(timeout / 2)
 }

@@ -17,7 +17,7 @@ use imgcheck_base::excerpt::shortened;
 /// The lists of containers that a new Pod can have.
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 
-/// A patch that adds digests; it never denies. What has a digest stays as it is, so a second call changes nothing.
+/// A patch that adds digests; it never denies. References with a digest stay unchanged, so a second call changes nothing.
 pub(super) async fn pin(
     gate: &Gate,
     request: &AdmissionRequest,

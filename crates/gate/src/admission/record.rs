@@ -18,11 +18,11 @@ use imgcheck_lint::workload::{Container, Workload};
 use imgcheck_report::Verdict;
 use imgcheck_rules::policy::gate::Mode;
 
-/// The longest name, image and sentence, in characters.
+/// Maximum length of a name, an image or a sentence, in characters.
 const NAME: usize = 300;
 const IMAGE: usize = 1000;
 const SENTENCE: usize = 600;
-/// The most sentences, and the most containers that are named, of one image.
+/// Maximum number of sentences, and of containers named, per image.
 const SENTENCES: usize = 20;
 const CONTAINERS: usize = 20;
 /// The largest object that is kept for its report, in bytes.
@@ -57,7 +57,7 @@ impl Record<'_> {
         }
     }
 
-    /// Remembers images that were let through without a look at them.
+    /// Remembers images that were let through unjudged.
     pub fn unjudged(&self, gate: &Gate, containers: &[Container], reasons: &[String]) {
         for (image, containers) in by_image(containers) {
             let decision = ImageDecision {

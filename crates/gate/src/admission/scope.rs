@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::review::AdmissionRequest;
 
-/// The annotation of Pods that the kubelet made of its own files. Nobody can stop them.
+/// The annotation of static Pods, which the kubelet starts from its own files. Admission cannot stop them.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// The only subresource that starts containers.
 pub(super) const EPHEMERAL: &str = "ephemeralcontainers";
@@ -34,7 +34,7 @@ pub(super) fn annotation<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
         .as_str()
 }
 
-/// All texts of a key, wherever in an object it is.
+/// All texts under a key, at any depth of an object.
 pub(super) fn texts_of<'o>(object: &'o Value, key: &str, found: &mut Vec<&'o Value>) {
     match object {
         Value::Object(map) => {

@@ -9,18 +9,18 @@ use imgcheck_report::Verdict;
 const WARNING: usize = 120;
 /// All warnings together, in characters.
 const ALL_WARNINGS: usize = 4096;
-/// The longest message of a denial, in characters.
+/// Maximum length of the message of a denial, in characters.
 const MESSAGE: usize = 2000;
 const PREFIX: &str = "imgcheck: ";
 const CONTINUED: &str = "imgcheck:   ";
 
-/// Why a judgement is no pass, in one sentence for each reason, the worst first.
+/// Why a judgment does not pass: one sentence for each reason, the worst first.
 pub fn reasons(judgement: &Judgement, strict: bool) -> Vec<String> {
     let containers: Vec<&ContainerVerdict> = judgement.containers.iter().collect();
     about(&containers, strict)
 }
 
-/// Why containers are no pass, as [`reasons`].
+/// Why containers do not pass, like [`reasons`].
 pub fn about(containers: &[&ContainerVerdict], strict: bool) -> Vec<String> {
     let mut containers = containers.to_vec();
     containers.retain(|it| it.verdict(strict) > Verdict::Pass);
@@ -51,7 +51,7 @@ fn of_container(container: &ContainerVerdict, strict: bool) -> Vec<String> {
     reasons
 }
 
-/// Warnings: long sentences continue in the next one, and what is too much is left out, which the last one says.
+/// Warnings: a long sentence continues in the next warning; the last one says how much was left out.
 pub fn warnings(sentences: &[String]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     let mut total = 0;

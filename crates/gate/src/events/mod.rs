@@ -1,6 +1,6 @@
-//! `POST /v1/events`: registries tell of images that were pushed, which are then read before anybody asks for them.
+//! `POST /v1/events`: registries announce pushed images, which are then read before a Pod needs them.
 //!
-//! Events are hints: what they say is believed only as far as that an image may be worth reading.
+//! Events are only hints that an image may be worth reading.
 
 mod read;
 
@@ -37,7 +37,7 @@ const AGAIN: &str = "30";
 pub struct Received {
     /// Images that will be read, or were read already.
     pub queued: usize,
-    /// Events that tell of no image that may be read.
+    /// Events without an image that may be read.
     pub ignored: usize,
 }
 

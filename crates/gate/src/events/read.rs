@@ -19,7 +19,7 @@ const INDEXES: [&str; 2] = [
 /// Harbor's names for a push: in its own format, in CloudEvents, and before version 2.
 const PUSHES: [&str; 3] = ["PUSH_ARTIFACT", "harbor.artifact.pushed", "pushImage"];
 
-/// What a document tells.
+/// The content of an event document.
 #[derive(Debug)]
 pub struct Events<'d> {
     /// The form of the document.

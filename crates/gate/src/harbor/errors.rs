@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 const ERROR: &str = "application/vnd.scanner.adapter.error+json; version=1.0";
-/// The longest error that is translated, in bytes.
+/// Maximum length of an error that is translated, in bytes.
 const MAX: usize = 64 * 1024;
 
 /// Translates the errors of this server.

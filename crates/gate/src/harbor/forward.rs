@@ -20,21 +20,21 @@ use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_source::tls::{self, Trust};
 
 const REQUEST: &str = "application/vnd.scanner.adapter.scan.request+json; version=1.1";
-/// The longest that Harbor waits for an answer, less what is left to do.
+/// Harbor's timeout for an answer, minus the time to build it.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// The longest time for one request.
+/// Maximum time for one request.
 const LONGEST: Duration = Duration::from_secs(60);
 /// The largest report, in bytes.
 const MAX_REPORT: usize = 64 * 1024 * 1024;
 /// How often in a row the other scanner may be out of reach: about a minute.
 const MISSES: u32 = 12;
-/// The most of an error that is shown, in characters.
+/// Maximum length of a shown error, in characters.
 const SHOWN: usize = 300;
 
 /// What the other scanner found; `None` while it scans, or the reason why there is no report.
 pub type Findings = Result<Option<Arc<Theirs>>, String>;
 
-/// A report of the other scanner, as far as it is understood.
+/// The parts of the other scanner's report that imgcheck uses.
 #[derive(Debug, Default, Deserialize)]
 pub struct Theirs {
     /// Its vulnerabilities, unchanged.
@@ -90,7 +90,7 @@ impl Forwarder {
         })
     }
 
-    /// Hands a scan over, or asks for its report. What takes longer than Harbor waits goes on.
+    /// Forwards a scan, or requests its report. Work that takes longer than Harbor waits continues.
     pub async fn findings(&self, base: &str, id: &str, scan: &Scan) -> Findings {
         let asking = Asking {
             http: self.http.clone(),

@@ -20,7 +20,7 @@ use imgcheck_report::{ImageReport, one_line, printable};
 
 /// What a finding is about that names no file.
 const IMAGE: &str = "image";
-/// The longest name of a file, in characters: Harbor's database has an index of it.
+/// Maximum length of a file name, in characters: Harbor's database indexes it.
 const LONGEST_FILE: usize = 200;
 /// Digits of a digest that tell descriptions apart.
 const DIGITS: usize = 12;
@@ -60,7 +60,7 @@ struct Vulnerability {
 }
 
 impl Kind {
-    /// The kind that a client accepts; `None` if it is none of these.
+    /// The kind that a client accepts; `None` if it accepts no known kind.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let Some(accepted) = headers.get(ACCEPT) else {
             return Some(Kind::Generic);

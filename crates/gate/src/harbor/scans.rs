@@ -14,9 +14,9 @@ use crate::metrics::Metrics;
 use crate::queue::{Change, Job, JobKey, Priority, Queue};
 use imgcheck_base::error::{Error, ErrorCode, Result};
 
-/// How long a scan is known, in seconds. Harbor gives up after half of it.
+/// How long a scan is kept, in seconds: twice Harbor's timeout.
 const KEPT: u64 = 60 * 60;
-/// Most scans that are known.
+/// Maximum number of scans that are kept.
 const MOST: usize = 10_000;
 
 /// A scan that Harbor asked for.
@@ -38,7 +38,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// A scan that is asked for at a time, in seconds since 1970.
+    /// A scan requested at a time, in seconds since 1970.
     pub fn new(request: ScanRequest, repository: String, accepted: i64) -> Self {
         Scan {
             request,
@@ -112,7 +112,7 @@ impl Scans {
         Ok(scans)
     }
 
-    /// Keeps a scan, and gives it an id that nobody can guess. When this returns, it survives the end of the process.
+    /// Stores a scan under an unguessable id. When this returns, it survives the end of the process.
     ///
     /// # Errors
     /// It cannot be stored, or too many are known.
@@ -135,7 +135,7 @@ impl Scans {
         self.lock().get(id).cloned()
     }
 
-    /// The other scanner accepted a scan, or no longer knows it.
+    /// Records that the other scanner accepted a scan, or has forgotten it.
     pub fn forwarded(&self, id: &str, theirs: Option<String>) {
         self.change(id, |scan| scan.forwarded = theirs);
     }

@@ -10,10 +10,10 @@ use crate::object::Object;
 use crate::setup::View;
 use imgcheck_base::excerpt::{shortened, without_controls};
 
-/// The most of a value that a message shows, in characters.
+/// Maximum length of a value in a message, in characters.
 const SHOWN: usize = 100;
 
-/// Whether this scanner can make what is asked for, of what it is asked for.
+/// Whether this scanner can produce the requested report for the requested artifact.
 ///
 /// # Errors
 /// Says what it cannot.
@@ -33,7 +33,7 @@ pub fn is_capable(request: &ScanRequest) -> Result<(), String> {
     Ok(())
 }
 
-/// The scan that is asked for.
+/// The requested scan.
 ///
 /// # Errors
 /// Says which field is invalid.

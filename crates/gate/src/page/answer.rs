@@ -33,7 +33,7 @@ static PAGE_POLICY: LazyLock<Option<HeaderValue>> = LazyLock::new(|| {
 /// The same for a report, whose bars and pictures have styles of their own.
 const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/// A page that only says something.
+/// A page with only a message.
 #[derive(Template)]
 #[template(path = "page/message.html")]
 struct Message<'m> {
@@ -45,12 +45,12 @@ struct Message<'m> {
     link: (&'m str, &'m str),
 }
 
-/// A page that says something, with a link to the overview.
+/// A page with a message and a link to the overview.
 pub fn message(status: StatusCode, title: &str, text: &str) -> Response {
     message_with_link(status, title, text, ("/", "All decisions"))
 }
 
-/// A page that says something, with a link.
+/// A page with a message and a link.
 pub fn message_with_link(
     status: StatusCode,
     title: &str,

@@ -71,7 +71,7 @@ pub const SELECTIONS: [Selection; 7] = [
 ];
 
 impl Filter {
-    /// The kind of decisions that are wanted; `None` for all.
+    /// The kind of decisions to show; `None` for all.
     ///
     /// # Errors
     /// There is no such kind.
@@ -92,14 +92,14 @@ impl Filter {
             .any(|it| !it.is_empty())
     }
 
-    /// Whether a decision is about the wanted namespace and image.
+    /// Whether a decision matches the namespace and image of the filter.
     pub fn matches(&self, decision: &ImageDecision) -> bool {
         let digest = decision.digest.as_deref().unwrap_or_default();
         self.matches_namespace(&decision.namespace)
             && (decision.image.contains(self.image.trim()) || digest.contains(self.image.trim()))
     }
 
-    /// Whether a job is about the wanted namespace and image.
+    /// Whether a job matches the namespace and image of the filter.
     pub fn matches_job(&self, job: &Job) -> bool {
         self.matches_namespace(&job.puller.namespace)
             && (job.repository.contains(self.image.trim())

@@ -23,7 +23,7 @@ use imgcheck_base::error::{Error, ErrorCode, Result};
 use imgcheck_checker::{Format, Report, View as ReportView};
 use imgcheck_launch::Overlay;
 
-/// Which report on a digest is wanted.
+/// Which report on a digest is requested.
 #[derive(Debug, Deserialize)]
 pub struct ReportQuery {
     /// The id of a decision: the report judges what its object starts. Without one, it judges the image alone.

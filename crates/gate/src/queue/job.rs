@@ -8,7 +8,7 @@ use crate::cluster::Puller;
 use imgcheck_base::error::ErrorCode;
 use imgcheck_source::source::registry::Credentials;
 
-/// An image that has to be read. Credentials are not kept with it: they are asked for again when it is read.
+/// An image to read. Credentials are not stored with it: they are looked up again when it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// What is read.
@@ -24,7 +24,7 @@ pub struct Job {
     pub login: Option<Credentials>,
 }
 
-/// What is read, once however many ask for it.
+/// Identifies what is read; requests with an equal key share one job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct JobKey {
     /// The digest of the manifest or index.
@@ -36,9 +36,9 @@ pub struct JobKey {
 /// How urgent a job is; the least value comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Priority {
-    /// Somebody waits for a Pod.
+    /// A Pod waits for it.
     Deployed,
-    /// Somebody asked.
+    /// A client requested it.
     Asked,
     /// It was pushed.
     Pushed,
@@ -76,7 +76,7 @@ pub enum Outcome {
     Retry {
         /// How long to wait.
         wait: Duration,
-        /// Whether the registry asked for it.
+        /// Whether the registry asked for the delay.
         by_registry: bool,
         /// The kind of failure.
         code: ErrorCode,

@@ -74,11 +74,11 @@ impl Queue {
         Ok(())
     }
 
-    /// As [`add`](Self::add), for a question that found neither facts nor a failure: the job that it saw may have failed since then, and need not
+    /// Like [`add`](Self::add), for a question that found neither facts nor a failure: the job that it saw may have failed since then, and need not
     /// run again.
     ///
     /// # Errors
-    /// As [`add`](Self::add).
+    /// Same as [`add`](Self::add).
     pub async fn add_unless_failed(&self, job: Job) -> Result<()> {
         match self.failure(&job.key) {
             Some(_) => Ok(()),
@@ -128,7 +128,7 @@ impl Queue {
         self.lock().contains(key)
     }
 
-    /// The first of the wanted jobs that run or wait, and how many there are.
+    /// The first running or waiting jobs that match, and their number.
     pub fn pending(&self, wanted: impl Fn(&Job) -> bool, most: usize) -> (Vec<Pending>, usize) {
         self.lock().pending(wanted, most, Instant::now())
     }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::job::{Job, JobKey, Outcome, Pending, Priority, Progress};
 use imgcheck_base::error::{Error, ErrorCode, Result};
 
-/// Most jobs that wait.
+/// Maximum number of jobs that wait.
 const MOST: usize = 100_000;
-/// Most jobs that wait when one is added that nobody waits for.
+/// Maximum number of waiting jobs at which one that no request waits for is still added.
 const MOST_PUSHED: usize = MOST / 2;
 /// Scans of images of one registry at once.
 const OF_REGISTRY: usize = 4;
@@ -56,7 +56,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Registry {
     running: usize,
-    /// It asked for no requests before this time.
+    /// The registry accepts no requests before this time.
     until: Option<Instant>,
 }
 
@@ -110,7 +110,7 @@ impl State {
         self.put(job, not_before);
     }
 
-    /// Without credentials of its own a job has no better chance than the one that is in the queue.
+    /// A job without its own credentials has no better chance than the one that is already queued.
     fn keep_alternative(&mut self, job: Job) {
         if job.login.is_some() {
             self.alternatives.insert(job.key.clone(), job);
@@ -195,7 +195,7 @@ impl State {
         true
     }
 
-    /// The first of the wanted jobs, those that run before those that wait, and how many there are.
+    /// The first jobs that match, running ones before waiting ones, and their number.
     pub fn pending(
         &self,
         wanted: impl Fn(&Job) -> bool,

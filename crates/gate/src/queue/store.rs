@@ -28,7 +28,7 @@ const FILE: &str = "queue.redb";
 /// A container of a namespace on a digest: a hash of both and of what it replaces in its image.
 pub type ContainerKey = [u8; 32];
 
-/// The file.
+/// The database file of the queue.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,

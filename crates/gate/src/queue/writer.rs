@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::store::{Change, Store};
 use imgcheck_base::error::{Error, ErrorCode, Result};
 
-/// Most changes of one commit.
+/// Maximum number of changes of one commit.
 const MOST: usize = 1000;
 
 /// Hands changes to the thread that writes.

@@ -18,7 +18,7 @@ use crate::traces::continue_trace;
 
 /// The largest body of a request, in bytes: that of the largest object of Kubernetes (etcd), twice.
 pub const MAX_BODY: usize = 3 * 1024 * 1024;
-/// The longest time for a request, its body included. An API server waits 30 s at most.
+/// Maximum time for a request, its body included. An API server waits 30 s at most.
 const LONGEST: Duration = Duration::from_secs(35);
 /// The header with the id of a request.
 const ID: &str = "x-request-id";

@@ -61,7 +61,7 @@ impl Tls {
     /// Reads the files again.
     ///
     /// # Errors
-    /// As [`Tls::read`]; then the last certificate stays in use.
+    /// Same as [`Tls::read`]; then the last certificate stays in use.
     pub fn reload(&self) -> Result<()> {
         let current = Current::read(&self.files)?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = current;

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use imgcheck_base::digest::sha256;
 use imgcheck_base::error::{Error, Result};
 
-/// The longest file of tokens, in bytes.
+/// Maximum length of the token file, in bytes.
 const MAX_FILE: usize = 1024 * 1024;
 
 /// The tokens of a file, one in a line; lines that begin with `#` are comments. Only their digests are kept, so that comparing them takes
@@ -39,7 +39,7 @@ impl Tokens {
         })
     }
 
-    /// The file.
+    /// Path of the token file.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
@@ -47,7 +47,7 @@ impl Tokens {
     /// Reads the file again.
     ///
     /// # Errors
-    /// As [`Tokens::read`]; the last tokens stay valid.
+    /// Same as [`Tokens::read`]; the last tokens stay valid.
     pub fn reload(&self) -> Result<()> {
         if let Some(path) = &self.path {
             let digests = digests(path)?;

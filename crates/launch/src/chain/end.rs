@@ -1,4 +1,4 @@
-//! What is said of a container that starts nothing, or of which it is unknown what it starts in the end.
+//! Findings and gaps of a container that starts nothing, or whose final program is unknown.
 
 use super::Chain;
 use crate::failure::StartFailure;

@@ -61,7 +61,7 @@ impl Chain<'_, '_> {
         Next::Ended(outcome)
     }
 
-    /// Runs a shell; `None` if it is none, or if it reads its commands from the standard input.
+    /// Runs a shell; `None` if the program is not a shell, or reads its commands from standard input.
     fn execute_shell(&mut self, program: &Executed, process: &Process) -> Option<Next> {
         self.knowledge.shell(program.name)?;
         // What `sh` leads to decides which shell it is.

@@ -94,7 +94,7 @@ impl Shell<'_, '_> {
         self.ends(Status::Success)
     }
 
-    /// `NAME`, `NAME=VALUE` or `NAME+=VALUE`: the name, if it is one.
+    /// `NAME`, `NAME=VALUE` or `NAME+=VALUE`: the name, if it is valid.
     fn declare_variable<'t>(
         &mut self,
         declaration: &Declaration,

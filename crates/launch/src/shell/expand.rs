@@ -13,7 +13,7 @@ use parameter::Quoting;
 
 /// Linux accepts no longer argument or environment string (`MAX_ARG_STRLEN`, `include/uapi/linux/binfmts.h`).
 const MAX_ARG_STRLEN: usize = 128 << 10;
-/// The most fields of one command line. Longer ones come from lists of files, which are arguments of programs that clean up.
+/// Maximum number of fields of one command line. Longer ones come from lists of files, which are arguments of programs that clean up.
 const MAX_FIELDS: usize = 4096;
 
 impl Shell<'_, '_> {

@@ -45,7 +45,7 @@ pub trait Host<'r> {
     /// Whether the host provides a file, such as those of the driver.
     fn is_of_host(&self, path: &str) -> bool;
 
-    /// The text of a script; the error says why there is none.
+    /// The text of a script; the error says why it is unavailable.
     fn text(&mut self, path: &str) -> Result<(&'r str, Option<usize>), String>;
 
     /// Notes that a script writes a file, by its absolute path.

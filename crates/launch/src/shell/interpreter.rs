@@ -1,4 +1,4 @@
-//! A shell that runs a script on the files of an image, as far as they decide what it does.
+//! A shell that runs a script on the files of an image, which decide its conditions.
 //!
 //! What is not understood becomes a gap.
 
@@ -13,7 +13,7 @@ use crate::value::{Cause, Status, Value};
 /// The deepest nesting of commands, functions and scripts; each level takes some kilobytes of the stack.
 pub(super) const MAX_DEPTH: usize = 60;
 
-/// Where a script goes on.
+/// Where a script continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,

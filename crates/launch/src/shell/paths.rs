@@ -4,7 +4,7 @@ use super::host::Presence;
 use super::interpreter::Shell;
 use super::pattern::{Pattern, PatternChar, is_pattern};
 
-/// The most paths that one pattern may give.
+/// Maximum number of paths that one pattern may match.
 const MAX_PATHS: usize = 4096;
 
 impl Shell<'_, '_> {

@@ -1,6 +1,6 @@
 //! Patterns of `case`, `${x%…}` and pathname expansion (POSIX.1-2024, Shell Command Language, 2.14).
 
-/// A character of a pattern, and whether it stands for itself.
+/// A character of a pattern, and whether it is literal.
 pub(super) type PatternChar = (char, bool);
 
 /// One element of a pattern.
@@ -13,7 +13,7 @@ enum Element {
     Set(Vec<(char, char)>, bool),
 }
 
-/// Whether a pattern has characters that match others. A `[` without `]`, as in the command `[`, stands for itself.
+/// Whether a pattern has characters that match others. A `[` without `]`, as in the command `[`, is literal.
 pub(super) fn is_pattern(text: &[PatternChar]) -> bool {
     let mut characters = text.iter();
     while let Some((c, literal)) = characters.next() {
@@ -27,7 +27,7 @@ pub(super) fn is_pattern(text: &[PatternChar]) -> bool {
     false
 }
 
-/// The most patterns that one with `@(…|…)` stands for.
+/// Maximum number of patterns that one with `@(…|…)` expands to.
 const MAX_ALTERNATIVES: usize = 64;
 
 /// A pattern, read: what matches one of these matches.
@@ -149,7 +149,7 @@ impl Single {
     }
 }
 
-/// The set behind a `[`, with its length; the inner `None` if the bracket is not closed, so it stands for itself.
+/// The set after a `[`, with its length; the inner `None` if the bracket is not closed and so literal.
 #[allow(clippy::option_option)]
 fn set(text: &[PatternChar]) -> Option<Option<(Element, usize)>> {
     let first = text.first().map(|(c, literal)| (*c, *literal));

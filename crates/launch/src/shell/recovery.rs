@@ -36,7 +36,7 @@ impl<'t> Parser<'t> {
         self.reparsable > 0 && self.cursor.peek().is_none()
     }
 
-    /// Fails where blocks are no longer told apart.
+    /// Fails where blocks can no longer be distinguished.
     pub(super) fn check_blocks(&self) -> Result<(), Problem> {
         match self.reparsable > 0 && self.depth > MAX_BLOCKS {
             true => Err("it is nested too deeply".to_owned()),

@@ -12,7 +12,7 @@ use super::syntax::Word;
 use crate::process::Process;
 use crate::value::{Cause, Status, Value};
 
-/// What a shell is asked to do.
+/// What a shell is started to do.
 #[derive(Debug)]
 pub struct ShellStart {
     /// Whether it is bash.

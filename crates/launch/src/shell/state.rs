@@ -55,7 +55,7 @@ impl PartialEq for Function {
 /// Where the standard output goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sink {
-    /// Nobody reads it.
+    /// It is not read.
     Dropped,
     /// A command substitution; `None` once something unknown was written.
     Captured(Option<String>),
@@ -86,7 +86,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Sets an option by its letter or name; false if it is none of these.
+    /// Sets an option by its letter or name; `false` if it is unknown.
     pub fn set(&mut self, name: &str, on: bool) -> bool {
         match name {
             "e" | "errexit" => self.errexit = on,
@@ -100,7 +100,7 @@ impl Options {
     }
 }
 
-/// The option that a letter stands for. `-o` is followed by its name, which is taken from the arguments `rest`.
+/// The option of a letter. `-o` is followed by its name, which is taken from the arguments `rest`.
 pub(super) fn option_name(letter: char, rest: &mut &[Value]) -> String {
     if letter != 'o' {
         return letter.to_string();

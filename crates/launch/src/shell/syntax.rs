@@ -136,7 +136,7 @@ pub enum AssignedValue {
 /// A word before expansion, or the lines of a here-document.
 #[derive(Debug, Default)]
 pub struct Word {
-    /// Its place in the script.
+    /// Byte range in the script.
     pub span: Range<usize>,
     /// Empty if nothing in a here-document is expanded.
     pub pieces: Vec<Piece>,

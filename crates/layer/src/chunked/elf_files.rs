@@ -53,7 +53,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// The result of reading a file with the bytes that are held.
+/// The result of reading a file from the bytes in memory.
 enum Outcome {
     Read(Content),
     Missing(Range<u64>),
@@ -115,7 +115,7 @@ fn read_batch(
     Ok(contents)
 }
 
-/// Fetches until the beginning of every file is held. Where a file follows others in one gzip member, that may take several attempts,
+/// Fetches until the beginning of every file is in memory. Where a file follows others in one gzip member, that may take several attempts,
 /// each of which fetches twice as much.
 fn fetch_beginnings(fetcher: &Fetcher, files: &[(usize, ChunkedFile)]) -> Result<(), LazyError> {
     let mut unknown: Vec<&ChunkedFile> = files.iter().map(|(_, file)| file).collect();

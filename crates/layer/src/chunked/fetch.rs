@@ -19,7 +19,7 @@ const CHUNK_LIMIT: u64 = 64 << 20;
 const FETCH_LIMIT: u64 = 64 << 20;
 /// Bytes that are decompressed in total, including those that only precede what is needed.
 const WORK_LIMIT: u64 = 16 << 30;
-/// Decompressed bytes that are held at once.
+/// Maximum number of decompressed bytes in memory at once.
 const HELD_LIMIT: u64 = 192 << 20;
 
 /// How the chunks of a blob are compressed.
@@ -166,7 +166,7 @@ impl<'a> Fetcher<'a> {
         skipped.saturating_add(length) > CHUNK_LIMIT
     }
 
-    /// So many bytes are no longer held.
+    /// Releases this many bytes.
     pub fn release(&self, bytes: u64) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }

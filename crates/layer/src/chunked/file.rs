@@ -74,7 +74,7 @@ struct Piece<'a> {
     skipped: u64,
     /// Decompressed bytes of the chunk that are needed.
     needed: u64,
-    /// Those that are held, if the range contains so many.
+    /// Number of bytes already in memory, if the range contains that many.
     held: u64,
 }
 

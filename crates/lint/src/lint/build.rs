@@ -16,7 +16,7 @@ pub struct Request {
     pub build: Build,
 }
 
-/// The stages of a build; none if its Dockerfile is not below the directory of the file.
+/// The stages of a build; empty if its Dockerfile is not below the directory of the file.
 pub fn stages(text: &Text<'_>, context: &Context<'_>, request: &Request) -> Result<Vec<Stage>> {
     let directory = request.context.trim_start_matches("./");
     let directory = directory.trim_end_matches('/');

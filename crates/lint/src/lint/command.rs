@@ -13,7 +13,7 @@ pub struct Command<'s> {
     pub assignments: &'s [Assignment],
     /// Its words, the program first.
     pub words: Vec<&'s Word>,
-    /// Its redirections.
+    /// Redirections of the command.
     pub redirects: &'s [Redirect],
     /// Whether it may not run: it is in a loop, after `||`, or depends on a condition that cannot be decided.
     pub conditional: bool,
@@ -30,7 +30,7 @@ pub struct Command<'s> {
 /// A `for` loop.
 #[derive(Debug, Clone, Copy)]
 pub struct Loop<'s> {
-    /// Its variable.
+    /// Name of the loop variable.
     pub name: &'s str,
     /// The values of the variable.
     pub words: &'s [Word],

@@ -112,7 +112,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// How many directories are between the working directory and the file; none if it is known to be the build context.
+    /// Number of directories between the working directory and the file; 0 if the build context is known.
     pub fn depth(&self) -> usize {
         if self.is_build_context {
             return 0;

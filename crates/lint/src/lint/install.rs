@@ -16,7 +16,7 @@ use imgcheck_launch::shell::is_name;
 pub use self::effect::{Argument, Install, Project};
 pub use self::pip::configured;
 
-/// Builtins of shells that run the command behind them.
+/// Shell builtins that run the command that follows them.
 const BUILTINS: &[&str] = &["command", "exec"];
 
 /// The maximum number of programs before a command, and of their words.

@@ -165,7 +165,7 @@ pub fn is_template(path: &str) -> bool {
     )
 }
 
-/// Whether a YAML file is conda's: it lists packages or channels, and names no schema of its own.
+/// Whether a YAML file is conda's: it lists packages or channels, and names no other schema.
 fn is_conda(text: &str) -> bool {
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
     (has("dependencies:") || has("channels:")) && !has("$schema:") && !has("apiVersion:")

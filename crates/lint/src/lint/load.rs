@@ -13,7 +13,7 @@ pub const MAX_FILE: u64 = 1024 * 1024;
 /// The text of at most `limit` bytes that the user names; `-` is standard input.
 ///
 /// # Errors
-/// As [`load`].
+/// Same as [`load`].
 pub fn text_of(path: &Path, limit: u64) -> Result<String> {
     if path.as_os_str() != "-" {
         return load(path, limit);

@@ -75,7 +75,7 @@ pub fn read(
 /// Reads a Dockerfile with a build context, to which `neighbours` are relative.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub fn read_in(
     directory: &str,
     name: &str,

@@ -5,7 +5,7 @@ use super::pin_knowledge::{PinKnowledge, Release, distinct, is_major_minor, is_r
 use imgcheck_base::version::{first_numbers, newer};
 use imgcheck_model::finding::Severity;
 
-/// Those of all stages.
+/// The pins of all stages that have no build for their CUDA or Python.
 pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let pinned: Vec<Pinned<'_>> = stages
         .iter()

@@ -4,7 +4,7 @@ use super::facts::{OtherCuda, Pin, Stage};
 use super::pin_knowledge::{PinKnowledge, Release, distinct, is_number, major};
 use imgcheck_base::version::first_numbers;
 
-/// Those of all stages.
+/// The frameworks of all stages that are for a different CUDA than intended.
 pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<OtherCuda> {
     let installed: Vec<Installed<'_>> = stages
         .iter()

@@ -7,7 +7,7 @@ use imgcheck_model::settings::{Effect, Installed, Settings};
 
 static TABLE: OnFirstUse<Settings> = OnFirstUse::new();
 
-/// Those of the stages that become images.
+/// The faulty variables of the stages that become images.
 ///
 /// # Errors
 /// The table is broken, which the tests exclude.

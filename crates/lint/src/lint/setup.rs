@@ -151,7 +151,7 @@ fn of_file(path: &str, context: &Context<'_>, files: Files<'_>) -> Result<Option
     Ok(read.ok().map(|()| gathered.pins))
 }
 
-/// What is not read, as it is shown.
+/// The unread expression, as it is shown.
 fn shown(text: &Text<'_>, span: &Range<usize>) -> SearchDirectory {
     let written = text.text.get(span.clone()).unwrap_or_default();
     let line = written.lines().next().unwrap_or_default().trim();

@@ -6,7 +6,7 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::yaml;
 use imgcheck_model::finding::Location;
 
-/// The longest line, in bytes. Columns count characters, so lines are scanned often.
+/// Maximum length of a line, in bytes. Columns count characters, so lines are scanned often.
 const MAX_LINE: usize = 64 * 1024;
 
 /// How much of a line a location shows, in bytes.

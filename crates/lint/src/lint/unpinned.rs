@@ -5,7 +5,7 @@ use super::other_cudas::base_cuda;
 use super::pin_knowledge::{PinKnowledge, Release, Variant};
 use imgcheck_base::version::{fits, newer};
 
-/// Those of all stages.
+/// The unpinned frameworks of all stages.
 pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Unpinned> {
     let of_stage = |stage: &Stage| {
         let cuda = base_cuda(stage, knowledge).unwrap_or_default();

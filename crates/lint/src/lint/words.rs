@@ -10,12 +10,12 @@ use super::variables::expression;
 pub struct Word<'t> {
     /// As written, with quotes and variables.
     pub raw: &'t str,
-    /// Its position in the text.
+    /// Byte offset in the text.
     pub start: usize,
 }
 
 impl Word<'_> {
-    /// Its place in the text.
+    /// Byte range in the text.
     pub fn range(&self) -> Range<usize> {
         self.start..self.start + self.raw.len()
     }

@@ -11,7 +11,7 @@ use super::text::Manifest;
 use imgcheck_base::document::{self, Node, Value};
 use imgcheck_model::finding::Location;
 
-/// The most that is named of one document.
+/// Maximum number of hints named per document.
 const MAX_EVIDENCE: usize = 100;
 /// How deep texts are read that hold documents.
 const MAX_DEPTH: usize = 3;

@@ -8,7 +8,7 @@ use imgcheck_base::reference::name::Name;
 
 /// What is around a word in a shell or in a document.
 pub(super) const AROUND: [char; 11] = ['"', '\'', '`', '(', ')', '[', ']', '{', '}', ',', ';'];
-/// The longest text that may be an image, in bytes.
+/// Maximum length of a text that may be an image, in bytes.
 const LONGEST: usize = 512;
 /// What a schema says instead of a value.
 const SCHEMA_TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];

@@ -32,7 +32,7 @@ use text::Manifest;
 
 /// The largest file, in bytes.
 pub const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// The most containers of one file.
+/// Maximum number of containers of one file.
 const MAX_CONTAINERS: usize = 10_000;
 
 /// A file that could not be read, and why.

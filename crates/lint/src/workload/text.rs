@@ -7,7 +7,7 @@ use imgcheck_base::document::Node;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_model::finding::Location;
 
-/// The longest line, in bytes: JSON may be on one line.
+/// Maximum length of a line, in bytes: JSON may be on one line.
 const MAX_LINE: usize = 1024 * 1024;
 
 /// A file and its text.

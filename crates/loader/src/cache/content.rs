@@ -87,7 +87,7 @@ pub enum CacheError {
     String {
         /// Number of the entry, from 0.
         entry: usize,
-        /// Its offset from the start of the string table.
+        /// Offset from the start of the string table.
         offset: u32,
     },
     /// A path is longer than Linux allows.

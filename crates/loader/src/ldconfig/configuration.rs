@@ -46,7 +46,7 @@ pub struct Directory {
 pub enum DirectoryOrigin {
     /// A line of a configuration file.
     File {
-        /// The file.
+        /// Path of the configuration file.
         path: String,
         /// The line, from 1.
         line: usize,

@@ -124,7 +124,7 @@ pub struct PublisherEntry<P = Pattern> {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variable<P = Pattern> {
-    /// Its name.
+    /// Name of the environment variable.
     pub name: String,
     /// Patterns of its value.
     #[serde(default = "Vec::new")]

@@ -22,7 +22,7 @@ use pattern::Pattern;
 use publisher::Publisher;
 use scan::Scan;
 
-/// The longest value of a label or variable, in bytes, that is read as a version. A longer one is not a version, but could hold so
+/// Maximum length of a value of a label or variable, in bytes, that is read as a version. A longer one is not a version, but could hold so
 /// many numbers that the claims, each of which quotes the value, would fill the memory.
 const LONGEST_VALUE: usize = 1024;
 

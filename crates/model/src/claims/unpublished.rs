@@ -18,7 +18,7 @@ pub use reference::Reference;
 /// What nobody published of a reference. `publications` reads the tables, if one is needed.
 ///
 /// # Errors
-/// Those of `publications`.
+/// The errors of `publications`.
 pub fn unpublished<'k>(
     reference: &Reference<'_>,
     publications: impl FnOnce() -> Result<&'k Publications>,

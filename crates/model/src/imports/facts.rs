@@ -1,4 +1,4 @@
-//! What is said of imports.
+//! Facts about imports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -48,7 +48,7 @@ impl Programs<'_, '_> {
         copies.into_values().collect()
     }
 
-    /// As [`LoaderFacts::other_gpu_code`].
+    /// Same as [`LoaderFacts::other_gpu_code`].
     pub fn other_gpu_code(&self, loader: &LoaderFacts, stack: &Stack) -> Vec<ObjectFacts> {
         let mut programs = self.programs.iter().chain(&self.without_packages);
         let Some(program) = programs.find(|it| it.main && !it.environment.is_empty()) else {

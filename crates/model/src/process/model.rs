@@ -2,7 +2,7 @@
 //!
 //! The packages of an environment are imported in one process, PyTorch first: programs that use several packages import it first,
 //! and the other packages rely on what it has loaded. Frameworks that bring everything themselves (`process` in their tables) are
-//! used alone, so each gets a process of its own, without PyTorch.
+//! used alone, so each gets its own process, without PyTorch.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};

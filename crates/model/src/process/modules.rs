@@ -16,7 +16,7 @@ use crate::stack::NativeModule;
 use imgcheck_base::error::Result;
 use imgcheck_loader::{Fault, OpenMode};
 
-/// Most modules of an image that are tried. A large environment has some thousands.
+/// Maximum number of modules of an image that are tried. A large environment has some thousands.
 const MODULES: usize = 6_000;
 /// Distributions whose libraries others load: NVIDIA's wheels.
 const LIBRARIES: &str = "nvidia-";

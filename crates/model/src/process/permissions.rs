@@ -8,7 +8,7 @@ use imgcheck_base::lexical::{directory_of, name_of};
 use imgcheck_image::{Access, Credentials, Node, RootFilesystem};
 use imgcheck_launch::Launch;
 
-/// The most files of a package that are looked at.
+/// Maximum number of files of a package to check.
 const MOST_FILES: usize = 100_000;
 
 /// What the user may not read of each Python environment that has packages.

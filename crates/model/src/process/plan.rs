@@ -13,7 +13,7 @@ use imgcheck_loader::Object;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct LoadPlan {
-    /// Its name in reports.
+    /// Name of the package in reports.
     pub package: String,
     /// Distributions that provide it, by normalized name (PEP 503); `*` stands for anything. None for a library.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! A process as it is played: why each object was loaded, and what failed.
+//! A simulated process: why each object was loaded, and what failed.
 
 use super::cause::{When, Without};
 use super::facts::Tried;
@@ -14,7 +14,7 @@ pub struct Cause {
     pub when: When,
     /// The program continues if loading fails.
     pub optional: bool,
-    /// As [`super::facts::FaultContext::without`].
+    /// Same as [`super::facts::FaultContext::without`].
     pub without: Without,
 }
 
@@ -40,13 +40,13 @@ pub struct LoadFailure<'s> {
     pub optional: bool,
     /// What the program prints instead of the loader's message.
     pub shown: String,
-    /// As [`super::facts::FaultContext::without`].
+    /// Same as [`super::facts::FaultContext::without`].
     pub without: Without,
-    /// As [`super::facts::FaultContext::breaks`].
+    /// Same as [`super::facts::FaultContext::breaks`].
     pub breaks: String,
     /// Names that the program tried as well.
     pub alternatives: Vec<String>,
-    /// As [`super::facts::FaultContext::tried`].
+    /// Same as [`super::facts::FaultContext::tried`].
     pub tried: Vec<Tried>,
     /// What Python reports about a module that is not there; empty if the loader reports the failure.
     pub report: String,
@@ -93,7 +93,7 @@ impl<'s> LoadFailure<'s> {
     }
 }
 
-/// A process as far as it was played.
+/// The state of a simulated process.
 pub struct Playback<'s> {
     /// `None` if the program does not start.
     pub process: Option<Process<'s>>,
@@ -101,7 +101,7 @@ pub struct Playback<'s> {
     pub causes: Vec<Cause>,
     /// What failed, in order.
     pub failures: Vec<LoadFailure<'s>>,
-    /// As [`super::facts::LoaderFacts::missing_on_gpus`].
+    /// Same as [`super::facts::LoaderFacts::missing_on_gpus`].
     pub gpu_failures: Vec<LoadFailure<'s>>,
     /// Libraries of the host's driver that are opened at run time.
     pub driver: Vec<DriverRequest>,

@@ -30,7 +30,7 @@ pub(super) struct Program<'r> {
 
 /// One process, played.
 pub struct ModeledProcess<'s> {
-    /// As [`super::facts::ProcessFacts::name`].
+    /// Same as [`super::facts::ProcessFacts::name`].
     pub name: String,
     /// The image starts this process.
     pub main: bool,
@@ -38,7 +38,7 @@ pub struct ModeledProcess<'s> {
     pub executable: String,
     /// Prefix of the Python environment; empty for other programs.
     pub environment: String,
-    /// As [`imgcheck_launch::Launch::library_path_from`].
+    /// Same as [`imgcheck_launch::Launch::library_path_from`].
     pub library_path_from: String,
     /// The loader.
     pub system: &'s System<'s>,

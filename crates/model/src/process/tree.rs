@@ -21,7 +21,7 @@ const OTHERS: usize = 16;
 pub struct Tree {
     /// The processes, the one that the image starts first.
     pub processes: Vec<ProcessTree>,
-    /// As [`super::facts::LoaderFacts::programs_left_out`].
+    /// Same as [`super::facts::LoaderFacts::programs_left_out`].
     #[serde(skip_serializing_if = "is_zero")]
     pub programs_left_out: usize,
 }
@@ -29,7 +29,7 @@ pub struct Tree {
 /// One process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ProcessTree {
-    /// As [`super::facts::ProcessFacts::name`].
+    /// Same as [`super::facts::ProcessFacts::name`].
     pub name: String,
     /// The image starts this process.
     pub main: bool,
@@ -43,7 +43,7 @@ pub struct ProcessTree {
     pub objects: Vec<MappedObject>,
     /// What could not be loaded, in order.
     pub failures: Vec<FailedLoad>,
-    /// As [`super::facts::ProcessFacts::driver_libraries`].
+    /// Same as [`super::facts::ProcessFacts::driver_libraries`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub driver_libraries: Vec<DriverLibrary>,
 }

@@ -14,7 +14,7 @@ use super::wrong::Wrong;
 use imgcheck_base::excerpt::shortened;
 use imgcheck_base::version;
 
-/// Most characters of a value that a message shows.
+/// Maximum number of characters of a value that a message shows.
 const SHOWN: usize = 80;
 
 /// `rules/knowledge/settings.yaml`, which says what each field means.

@@ -72,7 +72,7 @@ pub(super) struct Refusal {
     pub is_certain: bool,
 }
 
-/// Most characters of a value that a message shows.
+/// Maximum number of characters of a value that a message shows.
 const SHOWN: usize = 80;
 
 impl PythonSettings {

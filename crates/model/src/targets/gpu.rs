@@ -66,7 +66,7 @@ pub enum Segment {
 pub struct Gpu {
     /// The model as in the table, or `sm_90` if only the architecture was given.
     pub name: String,
-    /// Its compute capability.
+    /// Compute capability.
     pub capability: Capability,
     /// The market segment.
     pub segment: Segment,

@@ -31,9 +31,9 @@ pub struct TargetInput<'i> {
     pub depth: Depth,
     /// GPU code of its files.
     pub gpu: &'i stack::Gpu,
-    /// Its loader model.
+    /// The loader model of the image.
     pub loader: Option<&'i LoaderFacts>,
-    /// Its stack.
+    /// The components of the image.
     pub stack: &'i [Component],
     /// The driver that it requires.
     pub driver: Option<&'i DriverFloor>,

@@ -12,7 +12,7 @@ impl Tables {
     /// Checks that one machine can have these GPUs and this driver.
     ///
     /// # Errors
-    /// No release of the driver's branch supports one of the GPUs. What nobody has established is no error.
+    /// No release of the driver's branch supports one of the GPUs. An unknown combination is not an error.
     pub fn check_pairs(&self, gpus: &[Gpu], driver: &DriverVersion) -> Result<(), InvalidInput> {
         match contradictions(gpus, driver, self) {
             None => Ok(()),
@@ -71,7 +71,7 @@ mod tests {
         crate::knowledge::targets().unwrap()
     }
 
-    /// What is said of GPUs, which commas separate, with a driver.
+    /// The message about GPUs, separated by commas, with a driver.
     fn said(gpus: &str, driver: &str) -> Option<String> {
         let tables = tables();
         let gpus: Vec<Gpu> = gpus

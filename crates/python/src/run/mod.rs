@@ -68,7 +68,7 @@ pub enum Source<F> {
 pub struct Search<F> {
     /// The directories of `sys.path` that exist.
     pub path: Vec<F>,
-    /// Those of the standard library, whose modules are taken to be importable.
+    /// The directories of the standard library, whose modules are assumed to be importable.
     pub standard: Vec<F>,
     /// Whether the search path is known completely.
     pub is_known: bool,
@@ -80,7 +80,7 @@ pub struct Search<F> {
     pub finders: Vec<(String, String)>,
     /// The interpreter.
     pub platform: Platform,
-    /// Most directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
+    /// Maximum number of directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
     pub most_lookups: u64,
 }
 
@@ -109,7 +109,7 @@ pub struct Interpreter<'f, F: Files> {
     lookups: u64,
     /// The imports that are being executed.
     stack: Vec<Place>,
-    /// The module that is executed as a program; empty if there is none.
+    /// The module that is executed as a program; empty for an import.
     main: String,
 }
 

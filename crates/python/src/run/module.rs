@@ -11,7 +11,7 @@ use crate::facts::ModuleFacts;
 pub struct Module<F> {
     /// Its name: `torch.nn`.
     pub name: String,
-    /// What it is.
+    /// How the module is loaded.
     pub kind: ModuleKind,
     /// Its file; `None` for one that has none.
     pub file: Option<F>,
@@ -25,7 +25,7 @@ pub struct Module<F> {
     pub(super) state: State,
 }
 
-/// What a module is.
+/// How a module is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModuleKind {
     /// A source, which is executed.

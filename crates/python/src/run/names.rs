@@ -11,7 +11,7 @@ use crate::facts::{Import, ModuleFacts};
 /// Modules that import all names of one another.
 const MOST_STARS: usize = 200;
 
-/// Names that a module has by itself (`dir()` of an empty module).
+/// Names that every module has (`dir()` of an empty module).
 const OF_EVERY_MODULE: [&str; 36] = [
     "__all__",
     "__annotate__",

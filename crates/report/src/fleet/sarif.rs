@@ -1,4 +1,4 @@
-//! SARIF 2.1.0: one result a finding. Results are written as they come; the rules that have some and what failed are said at the end.
+//! SARIF 2.1.0: one result a finding. Results are written as they arrive; the rules and the failures follow at the end.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -163,7 +163,7 @@ fn text(value: &impl Serialize) -> io::Result<String> {
     Ok(safe_json(&serde_json::to_string(value)?))
 }
 
-/// The same for the same rule and component of the same reference, whatever is rebuilt.
+/// The fingerprint: equal for the same rule, component and reference, and stable over rebuilds.
 fn fingerprint(record: &FleetRecord, finding: &FleetFinding) -> String {
     let component = finding.component.as_deref().unwrap_or_default();
     let pieces = [

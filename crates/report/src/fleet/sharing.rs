@@ -48,7 +48,7 @@ pub(super) struct Base {
     pub images: u64,
     /// How many layers it has.
     pub layers: usize,
-    /// Their bytes as stored.
+    /// Length of the layers as stored, in bytes.
     pub bytes: u64,
 }
 

@@ -131,7 +131,7 @@ struct TreeView {
 /// The loader models of images as an HTML page, without findings.
 ///
 /// # Errors
-/// As [`page`].
+/// Same as [`page`].
 pub fn trees<'t>(
     images: impl Iterator<Item = (&'t Inspection, &'t Tree)>,
 ) -> askama::Result<String> {

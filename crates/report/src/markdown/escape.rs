@@ -4,7 +4,7 @@
 use super::super::escape::{one_line, percent};
 use imgcheck_base::excerpt::shortened;
 
-/// The longest text, in characters; a build step can be a whole script.
+/// Maximum length of a text, in characters; a build step can be a whole script.
 const LONGEST: usize = 600;
 
 /// Escapes inline prose; text between backticks becomes code.

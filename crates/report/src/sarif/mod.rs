@@ -214,7 +214,7 @@ fn plain(text: &str) -> Text {
     Text { text }
 }
 
-/// Doubles the braces of `{0}`, which stands for an argument of the message.
+/// Doubles the braces of `{0}`, which would be a placeholder for an argument of the message.
 fn without_placeholders(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let mut rest = text;

@@ -31,7 +31,7 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
     acknowledged(out, &image.acknowledged, width);
 }
 
-/// As [`write`], of a workload.
+/// Same as [`write`], of a workload.
 pub(super) fn of_workload(out: &mut String, workload: &WorkloadReport, width: Option<u16>) {
     for gap in &workload.gaps {
         labeled(out, gap, width);

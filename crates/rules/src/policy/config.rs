@@ -28,7 +28,7 @@ use source::config_error;
 /// The largest configuration file, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// A configuration file; empty if there is none.
+/// A configuration file; empty without one.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     /// The policy, without the contents of the baseline.
@@ -75,7 +75,7 @@ impl Config {
     /// Reads the text of a file; `name` is shown in errors.
     ///
     /// # Errors
-    /// As [`Config::load`].
+    /// Same as [`Config::load`].
     pub fn read(name: &str, text: &str, directory: &Path, tables: &Tables) -> Result<Self> {
         Config::parse(name, text, directory, tables).map_err(config_error)
     }
@@ -158,7 +158,7 @@ impl Config {
     /// Reads the baseline, if there is one.
     ///
     /// # Errors
-    /// As [`Baseline::load`]; [`Error::Config`](imgcheck_base::error::Error::Config) with the position if the file is missing.
+    /// Same as [`Baseline::load`]; [`Error::Config`](imgcheck_base::error::Error::Config) with the position if the file is missing.
     pub fn load_baseline(&self) -> Result<Baseline> {
         let Some(path) = &self.baseline else {
             return Ok(Baseline::default());

@@ -43,7 +43,7 @@ pub struct Expectation {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AllowedStack {
-    /// Its name.
+    /// Name of the stack in the configuration.
     pub name: String,
     /// All of them must be met.
     pub parts: Vec<Requirement>,

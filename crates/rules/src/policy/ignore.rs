@@ -28,7 +28,7 @@ pub struct Ignore {
     pub reason: String,
     /// The last day it is valid.
     pub expires: Option<NaiveDate>,
-    /// Its position in the configuration.
+    /// Position of the entry in the configuration.
     pub location: Location,
 }
 

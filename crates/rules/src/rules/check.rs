@@ -50,7 +50,7 @@ pub fn infer(expression: &Expression, names: &Names<'_>) -> Result<Shape> {
 ///
 /// # Errors
 ///
-/// As [`infer`], or the value has a different shape.
+/// Same as [`infer`], or the value has a different shape.
 pub fn expect(expression: &Expression, names: &Names<'_>, expected: &[Shape]) -> Result<Shape> {
     let shape = infer(expression, names)?;
     if expected.iter().any(|expected| shape.fits(expected)) {

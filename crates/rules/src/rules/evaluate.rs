@@ -50,11 +50,11 @@ pub fn evaluate<'r>(
     Ok(findings.into_iter().flatten().collect())
 }
 
-/// As [`evaluate`], once for each of several lists of targets, which take the place of that in the facts.
+/// Same as [`evaluate`], once for each of several lists of targets, which take the place of that in the facts.
 ///
 /// # Errors
 ///
-/// As [`evaluate`].
+/// Same as [`evaluate`].
 pub fn evaluate_on_each<'r>(
     rules: impl Iterator<Item = &'r Rule>,
     facts: &Facts,

@@ -13,7 +13,7 @@ use super::{deadline, functions};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::yaml::{self, Spanned};
 
-/// The longest expression, in bytes.
+/// Maximum length of an expression, in bytes.
 pub const MAX_EXPRESSION: usize = 8 * 1024;
 
 /// The text of a rule file.
@@ -102,7 +102,7 @@ impl Expression {
     ///
     /// # Errors
     ///
-    /// As [`Expression::program`].
+    /// Same as [`Expression::program`].
     pub fn mentions(&self, variable: &str) -> Result<bool> {
         // Most expressions need not be compiled for it.
         Ok(self.text().contains(variable) && self.compiled()?.variables.contains(variable))

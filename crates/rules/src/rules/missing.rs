@@ -19,7 +19,7 @@ use imgcheck_base::limits::Limit;
 ///
 /// # Errors
 ///
-/// As [`evaluate`](super::evaluate::evaluate).
+/// Same as [`evaluate`](super::evaluate::evaluate).
 pub fn missing_facts<'r>(
     rules: impl Iterator<Item = &'r Rule>,
     facts: &Facts,

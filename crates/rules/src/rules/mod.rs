@@ -96,11 +96,11 @@ impl RuleSet {
         self.add_path_of(None, path)
     }
 
-    /// As [`RuleSet::add_path`]; rules of a tree only if they are in it.
+    /// Same as [`RuleSet::add_path`]; rules of a tree only if they are in it.
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::add_path`]; also if a path or a link leads out of the tree.
+    /// Same as [`RuleSet::add_path`]; also if a path or a link leads out of the tree.
     pub fn add_path_of(&mut self, tree: Option<&Tree>, path: &Path) -> Result<()> {
         for file in rule_files(path)? {
             let name = file.display().to_string();
@@ -130,7 +130,7 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::add_path`].
+    /// Same as [`RuleSet::add_path`].
     pub fn add_text(&mut self, name: &str, text: &str) -> Result<()> {
         let rule = Rule::read(name, text)?;
         self.validate(&rule)?;
@@ -141,7 +141,7 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// As [`validate::validate`].
+    /// Same as [`validate::validate`].
     pub fn validate(&self, rule: &Rule) -> Result<()> {
         match rule.builtin {
             false => validate::validate(rule, &self.tables),
@@ -206,12 +206,12 @@ impl RuleSet {
         self.evaluate_some(facts, bounds, |_| true)
     }
 
-    /// As [`RuleSet::evaluate`], only the rules that are `wanted`. Rules about files that images are built from see nothing else, and
+    /// Same as [`RuleSet::evaluate`], only the rules that are `wanted`. Rules about files that images are built from see nothing else, and
     /// no others see these files.
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::evaluate`].
+    /// Same as [`RuleSet::evaluate`].
     pub fn evaluate_some(
         &self,
         facts: &Facts,
@@ -226,7 +226,7 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::evaluate`].
+    /// Same as [`RuleSet::evaluate`].
     pub fn evaluate_on_targets(
         &self,
         facts: &Facts,
@@ -262,7 +262,7 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// As [`RuleSet::evaluate`].
+    /// Same as [`RuleSet::evaluate`].
     pub fn skipped(
         &self,
         facts: &Facts,

@@ -33,7 +33,7 @@ impl Questions {
         }
     }
 
-    /// Whether the question that a rule answers was asked; `None` for a rule that is about every image.
+    /// Whether the user asked the question that a rule answers; `None` for a rule about every image.
     pub fn include(&self, rule: &Rule) -> Option<bool> {
         let mentions = |text: &str| rule.conditions().any(|it| it.text().contains(text));
         if mentions("policy.") {

@@ -18,7 +18,7 @@ pub const ELEMENT: &str = "it";
 /// A name for the value of an expression.
 #[derive(Debug)]
 pub struct Binding {
-    /// The name.
+    /// Name of the binding.
     pub name: String,
     /// The expression.
     pub value: Expression,
@@ -26,7 +26,7 @@ pub struct Binding {
     pub is_constant: bool,
 }
 
-/// The values of the constant bindings of a rule, as far as an expression has mentioned them.
+/// The values of those constant bindings of a rule that an expression has used.
 #[derive(Default)]
 pub struct Constants<'r, 'v>(RefCell<HashMap<&'r str, Outcome<'v>>>);
 
@@ -82,7 +82,7 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     ///
     /// # Errors
     ///
-    /// As [`Expression::evaluate`].
+    /// Same as [`Expression::evaluate`].
     pub fn bind(&mut self, expression: &Expression) -> Result<()> {
         let mut index = 0;
         while let Some(binding) = self.pending.get(index).copied() {
@@ -118,7 +118,7 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     ///
     /// # Errors
     ///
-    /// As [`Expression::evaluate`].
+    /// Same as [`Expression::evaluate`].
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Outcome<'v>> {
         self.bind(expression)?;
         expression.evaluate(&self.context)
@@ -128,7 +128,7 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     ///
     /// # Errors
     ///
-    /// As [`Expression::evaluate`].
+    /// Same as [`Expression::evaluate`].
     pub fn missing(&mut self, expression: &Expression) -> Result<Option<String>> {
         self.bind(expression)?;
         expression.missing(&self.context)
@@ -138,7 +138,7 @@ impl<'p, 'v, 'r> Scope<'p, 'v, 'r> {
     ///
     /// # Errors
     ///
-    /// As [`Expression::evaluate`], or the value is neither.
+    /// Same as [`Expression::evaluate`], or the value is neither.
     pub fn holds(&mut self, expression: &Expression) -> Result<StdResult<bool, Missing>> {
         match self.evaluate(expression)? {
             Ok(value) => match value.downcast_ref::<CelBool>() {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use imgcheck_tables::vocabulary;
 
-/// What is known about a value before there is one.
+/// The static type of a value, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// The element of an empty list.

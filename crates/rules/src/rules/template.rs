@@ -86,7 +86,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// As [`Expression::evaluate`].
+    /// Same as [`Expression::evaluate`].
     pub fn render(&self, scope: &mut Scope<'_, '_, '_>) -> Result<String> {
         let mut rendered = String::new();
         for piece in &self.pieces {
@@ -129,7 +129,7 @@ pub struct Cases(Vec<Case>);
 pub struct Case {
     /// Whether the text applies.
     pub when: Option<Expression>,
-    /// The text.
+    /// The text if the condition holds.
     pub text: Template,
 }
 
@@ -188,7 +188,7 @@ impl Cases {
     ///
     /// # Errors
     ///
-    /// As [`Expression::evaluate`].
+    /// Same as [`Expression::evaluate`].
     pub fn render(&self, scope: &mut Scope<'_, '_, '_>) -> Result<String> {
         for case in &self.0 {
             let applies = match &case.when {

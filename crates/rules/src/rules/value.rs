@@ -33,11 +33,11 @@ pub fn shared(value: &impl Serialize) -> Result<Boxed<'static>, String> {
     share(value).map_err(|error| error.to_string())
 }
 
-/// The fields of facts, each as [`shared`] gives it; none if the facts are not a map.
+/// The fields of facts, each as [`shared`] gives it; empty if the facts are not a map.
 ///
 /// # Errors
 ///
-/// As [`shared`].
+/// Same as [`shared`].
 pub fn shared_fields(facts: &impl Serialize) -> Result<Vec<(String, Boxed<'static>)>, String> {
     let Value::Map(fields) = cel::to_value(facts).map_err(|error| error.to_string())? else {
         return Ok(Vec::new());

@@ -28,9 +28,9 @@ const LEGACY_PREDICATE_TYPE: &str = "predicateType";
 /// A document that is described by its type, digest and length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    /// Its type.
+    /// Media type.
     pub media_type: String,
-    /// Its bytes; none if only the digest is known.
+    /// The bytes; empty if only the digest is known.
     pub bytes: Vec<u8>,
     digest: String,
 }
@@ -59,7 +59,7 @@ impl Blob {
         Blob::new(EMPTY_TYPE, EMPTY.to_vec())
     }
 
-    /// Its digest.
+    /// SHA-256 digest of the bytes.
     pub fn digest(&self) -> String {
         self.digest.clone()
     }
@@ -112,7 +112,7 @@ impl Artifact {
     /// The facts of the layers of an image. `subject` is the manifest of the image. Equal facts give equal bytes.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn facts(subject: &Blob, layers: Vec<Vec<u8>>) -> Result<Self> {
         let layers = layers.into_iter().map(|it| Blob::new(LAYER_FACTS, it));
         Artifact::new(FACTS, subject, layers.collect(), json!({}))
@@ -121,7 +121,7 @@ impl Artifact {
     /// A bundle, as cosign stores it from version 3 on. `created` is a time (RFC 3339).
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn bundle(subject: &Blob, bundle: Vec<u8>, predicate: &str, created: &str) -> Result<Self> {
         let annotations = json!({
             "dev.sigstore.bundle.content": "dsse-envelope",

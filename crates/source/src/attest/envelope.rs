@@ -24,7 +24,7 @@ const SIGNATURES: usize = 32;
 pub struct Envelope {
     /// The bytes that are signed, in base64.
     payload: String,
-    /// Their type.
+    /// Media type of the payload.
     payload_type: String,
     signatures: Vec<Signature>,
 }
@@ -121,7 +121,7 @@ impl Envelope {
     /// The envelope as JSON.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_json(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|error| Error::output("the envelope", error))
     }
@@ -129,7 +129,7 @@ impl Envelope {
     /// The envelope in a bundle, as JSON.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_bundle(&self, key: &PublicKey) -> Result<Vec<u8>> {
         let bundle = Bundle {
             media_type: BUNDLE.to_owned(),

@@ -42,7 +42,7 @@ impl PublicKey {
         Self::of_pem(place, &read(place)?)
     }
 
-    /// As [`read`](Self::read), of a text that is known; `place` names it in messages.
+    /// Same as [`read`](Self::read), of a text that is known; `place` names it in messages.
     ///
     /// # Errors
     /// It is not a public key of P-256.

@@ -42,9 +42,9 @@ pub struct Package {
     pub url: String,
     /// The kind of package: `pypi`, `deb`.
     pub kind: String,
-    /// Its name.
+    /// Name of the package.
     pub name: String,
-    /// Its version.
+    /// Version of the package.
     pub version: String,
 }
 
@@ -85,7 +85,7 @@ impl Sbom {
     /// Reads a document about the image with a digest. `None` if it is about something else: another image, or another build stage.
     ///
     /// # Errors
-    /// It is none that is understood.
+    /// The format is unknown.
     pub fn parse(bytes: &[u8], image: &str) -> Result<Option<Self>, String> {
         let parse = |bytes: &[u8]| {
             serde_json::from_slice::<Document>(bytes).map_err(|error| format!("{UNKNOWN}: {error}"))

@@ -18,9 +18,9 @@ pub struct Statement {
     #[serde(rename = "_type")]
     kind: String,
     subject: Vec<Subject>,
-    /// The type of what is said.
+    /// The predicate type.
     pub predicate_type: String,
-    /// What is said.
+    /// The predicate.
     pub predicate: Value,
 }
 
@@ -42,7 +42,7 @@ impl Statement {
     /// A statement about the manifest or index with a digest. `name` is its repository.
     ///
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn new(
         name: &str,
         digest: &str,
@@ -82,7 +82,7 @@ impl Statement {
     }
 
     /// # Errors
-    /// None that can be caused.
+    /// None in practice: no input can cause one.
     pub fn to_json(&self) -> Result<Vec<u8>> {
         serde_json::to_vec(self).map_err(|error| Error::output("the statement", error))
     }

@@ -24,7 +24,7 @@ const SWEEPS_PER_LIMIT: u64 = 32;
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Most bytes of all entries.
+    /// Maximum total length of all entries, in bytes.
     limit: u64,
     /// Bytes that can be written before the next sweep.
     unswept: AtomicU64,
@@ -110,7 +110,7 @@ impl Directory {
             .map_err(|error| error.error)
     }
 
-    /// All entries in any order; none if the directory does not exist.
+    /// All entries in any order; empty if the directory does not exist.
     pub fn list(&self) -> io::Result<Vec<CacheEntry>> {
         let files = self.files()?.into_iter();
         Ok(files.filter_map(NamedFile::entry).collect())

@@ -47,7 +47,7 @@ impl Shared {
     /// The store of a sweep.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Same as [`new`](Self::new).
     pub fn required(url: &str) -> Result<Self> {
         Self::open(url, "--store", true)
     }

@@ -69,7 +69,7 @@ pub enum Failure {
 pub struct ObjectState {
     /// When it was written, by the clock of the storage.
     pub written: SystemTime,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size: u64,
 }
 
@@ -108,7 +108,7 @@ impl ObjectStorage {
         &self.address
     }
 
-    /// The directory, if it is one of this machine.
+    /// The directory, if the store is a local one.
     pub fn directory(&self) -> Option<std::path::PathBuf> {
         match self.kind {
             ObjectStoreScheme::Local => self.url.to_file_path().ok(),
@@ -116,7 +116,7 @@ impl ObjectStorage {
         }
     }
 
-    /// Reads an object of at most `maximum` bytes; `None` if there is none, or a larger one.
+    /// Reads an object of at most `maximum` bytes; `None` if it is missing or larger.
     pub fn get(&self, name: &str, maximum: u64, end: &Cancellation) -> Answer<Option<Vec<u8>>> {
         self.request(end, async |store, path| {
             let found = match store.get(&path(name)).await {
@@ -130,7 +130,7 @@ impl ObjectStorage {
         })
     }
 
-    /// When an object was written, and its size; `None` if there is none.
+    /// When an object was written, and its size; `None` if it is missing.
     pub fn state(&self, name: &str, end: &Cancellation) -> Answer<Option<ObjectState>> {
         self.request(end, async |store, path| {
             match store.head(&path(name)).await {
@@ -148,7 +148,7 @@ impl ObjectStorage {
         })
     }
 
-    /// Writes an object if there is none of this name. Of several that try at once, one gets `true` (conditional PUT).
+    /// Writes an object if the name is free. If several writers try at once, one gets `true` (conditional PUT).
     pub fn create(&self, name: &str, bytes: Vec<u8>, end: &Cancellation) -> Answer<bool> {
         let bytes = bytes::Bytes::from(bytes);
         self.request(end, async |store, path| {

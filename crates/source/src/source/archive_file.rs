@@ -26,7 +26,7 @@ pub(super) struct ArchiveFile {
 /// The expected format of an archive.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ArchiveFormat {
-    /// `docker save` or OCI layout, as its members tell.
+    /// `docker save` or OCI layout, by its members.
     Any,
     Docker,
     Oci,

@@ -11,7 +11,7 @@ use crate::attest::sbom;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::reference::transport::ImageReference;
 
-/// The longest bill of materials, in bytes. BuildKit's list every file of an image.
+/// Maximum length of a bill of materials, in bytes. Those of BuildKit list every file of an image.
 const LONGEST: u64 = 64 << 20;
 /// Bills of materials of one image that are read.
 const MOST: usize = 8;

@@ -52,7 +52,7 @@ fn engines() -> impl Iterator<Item = EngineKind> {
     std::iter::once(EngineKind::Docker).chain(podman)
 }
 
-/// A name that may be a misspelled file name and is no image of an engine. Engines that nobody expects to run are not mentioned.
+/// A name that may be a misspelled file name, and that no engine has as an image. Engines that are not expected to run are not mentioned.
 fn unknown(reference: &str, attempts: &[Attempt], help: &str) -> Error {
     let attempts = attempts.iter().filter(|attempt| attempt.is_unexpected());
     let attempts = daemon::describe_all(attempts);

@@ -29,7 +29,7 @@ pub(super) trait Blobs {
     /// The digest is invalid.
     fn blob_name(&self, digest: &str) -> Result<String>;
 
-    /// Whether the collection contains the blob, as far as is known without fetching it.
+    /// Whether the collection is known to contain the blob, without fetching it.
     fn has_blob(&self, digest: &str) -> Result<bool>;
 
     /// Reads a document and verifies its digest.

@@ -65,7 +65,7 @@ pub fn read(
 /// Describes the selected images of a reference without reading any layer.
 ///
 /// # Errors
-/// As [`read`]; also if the images can only be read once.
+/// Same as [`read`]; also if the images can only be read once.
 pub fn open(reference: &ImageReference, request: &Request) -> Result<Vec<Image>> {
     read(reference, request, &mut NoLayers)
 }
@@ -74,7 +74,7 @@ pub fn open(reference: &ImageReference, request: &Request) -> Result<Vec<Image>>
 /// reference.
 ///
 /// # Errors
-/// The engine cannot be asked, or it was cancelled.
+/// The engine does not answer, or the request was cancelled.
 pub fn all_images(
     reference: &ImageReference,
     end: &Cancellation,
@@ -134,7 +134,7 @@ fn held_by(remote: Remote, reference: String) -> Box<dyn Source> {
     }
 }
 
-/// Whether the path stands for standard input.
+/// Whether the path means standard input.
 fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

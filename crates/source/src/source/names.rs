@@ -18,7 +18,7 @@ pub(super) struct ImageId<'a>(&'a str);
 const SHORTEST_ID: usize = 12;
 
 impl<'a> ImageId<'a> {
-    /// `None` if the text is none.
+    /// `None` if the text is not a name.
     pub fn new(text: &'a str) -> Option<Self> {
         let digits = text.strip_prefix("sha256:").unwrap_or(text);
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -42,7 +42,7 @@ pub(super) fn built(reference: &str) -> String {
     format!("localhost/{reference}")
 }
 
-/// The name with Docker's defaults filled in; a text that is no name stays as it is.
+/// The name with Docker's defaults filled in; other text stays unchanged.
 pub(super) fn complete(reference: &str) -> String {
     let name = Name::of_grammar(reference);
     name.map_or_else(

@@ -19,6 +19,6 @@ pub trait RemoteBlob: Debug + Send + Sync {
     /// All bytes of a range.
     ///
     /// # Errors
-    /// As [`RemoteBlob::open`]; [`io::ErrorKind::Unsupported`] if the server supports only whole blobs.
+    /// Same as [`RemoteBlob::open`]; [`io::ErrorKind::Unsupported`] if the server supports only whole blobs.
     fn read_range(&self, range: Range<u64>) -> io::Result<Vec<u8>>;
 }

@@ -57,7 +57,7 @@ struct Interruptible {
 }
 
 impl Interruptible {
-    /// The thread may read a few chunks more than are asked for, and ends when the input does or after the next chunk.
+    /// The thread may read a few chunks ahead, and ends with the input or after the next chunk.
     fn start(
         mut input: impl Read + Send + 'static,
         cancellation: Cancellation,

@@ -53,7 +53,7 @@ enum Follow {
 pub(super) enum Streamed {
     /// Its content, which may be a document.
     Content(Arc<[u8]>),
-    /// Its length in bytes.
+    /// Length in bytes.
     Length(u64),
 }
 
@@ -172,7 +172,7 @@ impl Store {
     /// The file with this name, or to which a link with this name leads: docker archives link equal layers.
     ///
     /// # Errors
-    /// As [`blob`](Self::blob).
+    /// Same as [`blob`](Self::blob).
     pub fn layer_blob(&self, name: &str) -> Result<Blob> {
         self.find(name, Follow::Link)?
             .ok_or_else(|| self.missing(name))

@@ -49,7 +49,7 @@ pub(super) fn index(path: &Path, range: FileRange, bounds: &Bounds) -> Result<Me
     }
 }
 
-/// Whether both have the same bytes. Layers are not compared: nobody repeats them.
+/// Whether both have the same bytes. Layers are not compared: no tool writes one twice.
 fn is_same_document(file: &FileRange, first: Range, second: Range, limits: &Limits) -> bool {
     let is_document = limits.check(Limit::DocumentBytes, first.length).is_ok();
     let read = |range: Range| {

@@ -1,4 +1,4 @@
-//! An archive that is compressed as a whole, decompressed by a thread of its own.
+//! An archive that is compressed as a whole, decompressed on a separate thread.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use imgcheck_base::lexical::name_of;
 /// A file or directory that is copied from the build context.
 #[derive(Debug, Clone)]
 pub struct Copy {
-    /// Its path in the build context.
+    /// Path of the source in the build context.
     pub source: String,
     /// Its absolute path in the stage; for a file it may be the directory that the file is copied into.
     pub target: String,

@@ -15,7 +15,7 @@ pub const MAX_PARTS: usize = 64;
 
 /// A stage that is being read.
 pub struct State<'c> {
-    /// The result.
+    /// The stage read so far.
     pub stage: Stage,
     /// The installed packages.
     pub recorder: Recorder<'c>,

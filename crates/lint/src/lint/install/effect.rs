@@ -11,7 +11,7 @@ pub struct Argument {
     pub text: String,
     /// Whether all its variables are known.
     pub known: bool,
-    /// Its position in the file.
+    /// Byte range in the file.
     pub span: Range<usize>,
 }
 
@@ -47,9 +47,9 @@ pub struct Install {
 /// A project that is installed from its directory.
 #[derive(Debug, Default, PartialEq)]
 pub struct Project {
-    /// Its directory.
+    /// Directory of the project.
     pub path: String,
-    /// Its extras and groups.
+    /// Extras and dependency groups to install.
     pub extras: Vec<String>,
     /// Whether its lock file decides: `uv sync`, `poetry install`.
     pub locked: bool,

@@ -13,7 +13,7 @@ use imgcheck_base::version::requirement::normalized;
 pub struct Group {
     /// As written.
     pub name: String,
-    /// Its own packages.
+    /// Packages of the group itself, without included groups.
     pub pins: Vec<Pin>,
     /// Whether it is an extra of the package, which groups cannot include.
     pub extra: bool,
@@ -25,7 +25,7 @@ pub struct Group {
 pub struct Include {
     /// Normalized name.
     pub name: String,
-    /// Its position.
+    /// Byte range in the file.
     pub place: Range<usize>,
 }
 

@@ -8,13 +8,13 @@ use imgcheck_base::version::newer;
 struct Joined<'s> {
     pin: &'s Pin,
     partner: &'s Partner,
-    /// The pin of the framework; none if the base image has it.
+    /// The pin of the framework; `None` if the base image has it.
     framework: Option<&'s Pin>,
     /// The version of the framework.
     version: &'s str,
 }
 
-/// Those of all stages.
+/// The packages of all stages whose newest release replaces the framework.
 pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Replacement> {
     let beside_pins = stages.iter().flat_map(|it| beside_pins(it, knowledge));
     let on_official = stages.iter().flat_map(|it| on_official(it, knowledge));

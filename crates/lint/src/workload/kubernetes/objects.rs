@@ -79,7 +79,7 @@ impl Objects {
         }
     }
 
-    /// As [`Queues::flavors`].
+    /// Same as [`Queues::flavors`].
     pub(super) fn flavors(
         &self,
         object: &Node,

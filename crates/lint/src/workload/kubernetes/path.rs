@@ -2,7 +2,7 @@
 
 use imgcheck_base::document::Node;
 
-/// Words of a path that do not tell parts of a workload apart.
+/// Words of a path that do not identify a part of a workload.
 const PLAIN: [&str; 9] = [
     "spec",
     "template",
@@ -15,7 +15,7 @@ const PLAIN: [&str; 9] = [
     "podSpec",
 ];
 
-/// Whether a key does not tell parts of a workload apart.
+/// Whether a key does not identify a part of a workload.
 pub(super) fn is_plain(key: &str) -> bool {
     PLAIN.contains(&key)
 }

@@ -9,7 +9,7 @@ pub struct Reference<'r> {
     pub registry: &'r str,
     /// The repository: `nvidia/cuda`.
     pub repository: &'r str,
-    /// The tag.
+    /// Tag of the reference; `None` without one.
     pub tag: Option<&'r str>,
     /// The claims of the image, also those of labels and variables.
     pub claims: &'r [Claim],

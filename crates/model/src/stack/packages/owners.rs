@@ -8,7 +8,7 @@ use super::package::{Owned, Package};
 use crate::stack::inventory::ElfFile;
 use crate::stack::sites::DirectoryTree;
 
-/// Most packages of one component that are listed for one file or interpreter. No real image has more.
+/// Maximum number of packages of one component that are listed for one file or interpreter. No real image has more.
 pub const OWNERS: usize = 16;
 
 /// All packages in an image that contain components.

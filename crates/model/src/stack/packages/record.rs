@@ -16,7 +16,7 @@ use imgcheck_base::lexical::directory_of;
 
 /// Files of a distribution that are listed in a report.
 const LISTED: usize = 8;
-/// Most libraries of all distributions that are looked at. No real image has more.
+/// Maximum number of libraries of all distributions that are looked at. No real image has more.
 const LIBRARIES: usize = 500_000;
 
 /// Libraries of one Python distribution that another one has replaced with its own.

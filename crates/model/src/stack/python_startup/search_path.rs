@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_image::{Credentials, Node};
 
-/// Most gaps of one environment that are listed.
+/// Maximum number of gaps of one environment that are listed.
 const MAX_GAPS: usize = 16;
 
 /// `sys.path` without the standard library.

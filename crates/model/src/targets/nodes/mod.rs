@@ -59,13 +59,13 @@ pub struct NodeClass {
 /// What the scheduler compares of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Its name.
+    /// Name of the node.
     pub name: String,
     /// Its labels; absent if nobody declared them. Shared, because thousands of nodes have dozens.
     pub labels: Option<Arc<BTreeMap<String, String>>>,
     /// Its architecture, if it has no labels.
     pub architecture: String,
-    /// Its taints.
+    /// Taints of the node.
     pub taints: Vec<Taint>,
     /// Its extended resources; absent if unknown.
     pub resources: Option<BTreeMap<String, u64>>,

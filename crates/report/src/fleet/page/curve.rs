@@ -22,7 +22,7 @@ const APART: f64 = 52.0;
 pub(super) struct Drivers {
     /// References whose minimum is known.
     pub known: String,
-    /// The others.
+    /// The remaining references.
     pub others: String,
     pub svg: String,
     /// Driver, the share that runs with it, and how many have this minimum.

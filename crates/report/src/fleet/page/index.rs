@@ -10,7 +10,7 @@ const BYTES: usize = 12 * 1024 * 1024;
 /// Characters of a line.
 const PIECE: usize = 300;
 
-/// The index as it is written to the page.
+/// The index as written to the page.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     html: String,

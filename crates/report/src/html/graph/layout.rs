@@ -13,7 +13,7 @@ const TITLE_CHARACTER: f64 = 7.5;
 pub(super) const PADDING: f64 = 14.0;
 /// Indentation of the text of a row, after its icon.
 pub(super) const INDENT: f64 = 32.0;
-/// The longest file name, in characters.
+/// Maximum length of a file name, in characters.
 pub(super) const LABEL: usize = 42;
 const NARROWEST: f64 = 176.0;
 const WIDEST: f64 = 430.0;

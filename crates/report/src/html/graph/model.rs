@@ -61,7 +61,7 @@ pub(super) struct Row {
     pub mark: Mark,
     /// Index of the finding on the file.
     pub finding: Option<usize>,
-    /// Indexes of the objects of the process that the row stands for.
+    /// Indexes of the objects of the process that the row represents.
     pub objects: Vec<usize>,
     /// Path of a file that was found but could not be loaded.
     pub unloaded: String,

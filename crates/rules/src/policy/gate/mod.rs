@@ -154,7 +154,7 @@ impl GateConfig {
         })
     }
 
-    /// Whether a registry may be asked.
+    /// Whether a registry is allowed.
     pub fn allows_registry(&self, registry: &str) -> bool {
         let mut registries = self.registries.iter();
         registries.any(|pattern| glob(registry, pattern))

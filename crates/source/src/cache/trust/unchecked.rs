@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// Whether [`Trusted`] tells who can write to a directory.
+/// Whether [`Trusted`] checks who can write to a directory.
 pub const IS_CHECKED: bool = false;
 
 /// A directory.

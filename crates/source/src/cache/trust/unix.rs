@@ -10,7 +10,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open, openat};
 use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
-/// Whether [`Trusted`] tells who can write to a directory.
+/// Whether [`Trusted`] checks who can write to a directory.
 pub const IS_CHECKED: bool = true;
 
 /// A directory that belongs to this user or root, and that not everybody can write to.

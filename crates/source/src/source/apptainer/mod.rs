@@ -17,7 +17,7 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::Limit;
 use sif::{Object, ObjectKind};
 
-/// Bytes of a file that tell whether it is a SIF file.
+/// Number of leading bytes that identify a SIF file.
 pub(super) const SNIFFED: usize = sif::SNIFFED;
 
 const ENVIRONMENT: &str = ".singularity.d/env";

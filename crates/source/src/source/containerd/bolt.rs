@@ -235,7 +235,7 @@ impl<'d> Bucket<'d> {
             .find(|element| element.key == key.as_bytes()))
     }
 
-    /// All elements, or at least the one with the wanted key.
+    /// All elements, or at least the one with the given key.
     fn elements(&self, wanted: Option<&[u8]>) -> Result<Vec<Element>> {
         let mut elements = Vec::new();
         let root = match &self.pages {
@@ -283,7 +283,7 @@ impl<'d> Bucket<'d> {
         Ok(())
     }
 
-    /// The pages below a branch: all, or the only one that can have the wanted key.
+    /// The pages below a branch: all, or the only one that can contain the given key.
     fn children(&self, page: &[u8], wanted: Option<&[u8]>) -> Result<Vec<u64>> {
         let mut children = Vec::new();
         for at in self.element_offsets(page)? {
@@ -332,7 +332,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64_of(bytes, at, 8)
 }
 
-/// Little-endian, as all machines that imgcheck is built for; 0 behind the end.
+/// Little-endian, like all machines that imgcheck is built for; 0 beyond the end.
 fn u64_of(bytes: &[u8], at: usize, length: usize) -> u64 {
     let bytes = bytes.get(at..at + length).unwrap_or_default();
     bytes

@@ -1,5 +1,5 @@
 //! Images of containerd, read from its directory: names and unpacked layers from its databases, blobs from its content store
-//! (containerd, `docs/content-flow.md`). containerd itself is not asked, and need not run.
+//! (containerd, `docs/content-flow.md`). containerd itself need not run.
 
 pub mod bolt;
 mod content;

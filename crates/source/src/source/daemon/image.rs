@@ -194,7 +194,7 @@ struct Description<'a> {
 }
 
 impl Description<'_> {
-    /// `None` if only the stream tells what the images are.
+    /// `None` if only the stream names the images.
     fn images(&self) -> Option<Vec<Image>> {
         let manifests = describe::manifests(self.inspect);
         match manifests.is_empty() {

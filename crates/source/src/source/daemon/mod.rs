@@ -237,7 +237,7 @@ fn connect(address: &Address, end: &Cancellation) -> Result<Connection, Refusal>
     Connection::open(address, end).map_err(|error| refusal(address, error))
 }
 
-/// Why an engine cannot be asked.
+/// Why an engine does not answer.
 fn refusal(address: &Address, error: EngineError) -> Refusal {
     let (code, problem, has_no_socket) = match error {
         EngineError::Interrupted(error) => return Refusal::Error(error),

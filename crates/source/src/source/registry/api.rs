@@ -31,7 +31,7 @@ pub struct TagListing {
 pub struct ListedTag {
     /// With its registry: `registry.example/team/train`.
     pub repository: String,
-    /// The tag.
+    /// Name of the tag.
     pub tag: String,
     /// The digest of its manifest or index, if the API has it.
     pub digest: Option<String>,

@@ -57,7 +57,7 @@ impl Artifacts {
     /// [`referrers`](Self::referrers).
     ///
     /// # Errors
-    /// As [`open`](Self::open) and [`referrers`](Self::referrers).
+    /// Same as [`open`](Self::open) and [`referrers`](Self::referrers).
     pub fn beside(reference: &str, digest: &str, request: &Request) -> Result<(Self, ImageIndex)> {
         let (blobs, list) = first_that_has(reference, request, |blobs, _| {
             blobs.repository.run(blobs.referrers(digest))
@@ -66,7 +66,7 @@ impl Artifacts {
         Ok((Artifacts { reference, blobs }, list))
     }
 
-    /// The manifest or index with a digest or tag; `None` if there is none.
+    /// The manifest or index with a digest or tag; `None` if the registry has none.
     ///
     /// # Errors
     /// The registry did not answer, or what it sent is damaged.
@@ -86,7 +86,7 @@ impl Artifacts {
         Ok(Some(Blob::new(&media_type(&bytes), bytes)))
     }
 
-    /// As [`manifest`](Self::manifest), of an image or artifact.
+    /// Same as [`manifest`](Self::manifest), of an image or artifact.
     ///
     /// # Errors
     /// As there; also if it does not exist or is not a manifest.
@@ -104,7 +104,7 @@ impl Artifacts {
     /// The manifest with a digest, from the cache if that has it.
     ///
     /// # Errors
-    /// As [`image_manifest`](Self::image_manifest).
+    /// Same as [`image_manifest`](Self::image_manifest).
     pub fn cached_manifest(&self, digest: &str) -> Result<ImageManifest> {
         blobs::read(&self.blobs, DocumentKind::Manifest, digest)
     }

@@ -157,7 +157,7 @@ impl Authorizer<'_> {
         Ok(Some(Authorization { header, login }))
     }
 
-    /// A credential helper may hang, so it runs on a thread of its own.
+    /// A credential helper may hang, so it runs on a separate thread.
     async fn lookup(&self) -> Lookup {
         if let Some(credentials) = self.credentials {
             return Lookup::of_request(credentials.clone());

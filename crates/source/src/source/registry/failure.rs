@@ -156,7 +156,7 @@ pub(super) fn interrupted(error: Error) -> Failure {
     Failure::new(kind, error.message())
 }
 
-/// Host and port of the server that answered; after a redirect, not the one that was asked.
+/// Host and port of the server that answered; after a redirect, not the original one.
 pub(super) fn host(response: &Response) -> String {
     let url = response.url();
     let host = url.host_str().unwrap_or_default();

@@ -131,7 +131,7 @@ impl RepositoryBlobs {
         fetched.map(|(bytes, _)| bytes)
     }
 
-    /// As [`fetch`](Self::fetch), with the entity tag by which a condition can name this version (RFC 9110, section 8.8.3).
+    /// Like [`fetch`](Self::fetch), with the entity tag by which a condition can name this version (RFC 9110, section 8.8.3).
     pub async fn fetch_with_entity_tag(
         &self,
         kind: DocumentKind,

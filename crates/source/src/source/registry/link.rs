@@ -3,7 +3,7 @@
 use reqwest::header::LINK;
 use reqwest::{Response, Url};
 
-/// The query of the next page; only the query, so that no other host is asked. `None` if the server names no next page.
+/// The query of the next page; only the query, so that no other host is contacted. `None` if the server names no next page.
 pub(super) fn next_query(response: &Response) -> Option<String> {
     let mut links = response.headers().get_all(LINK).iter();
     let target = links.find_map(|it| it.to_str().ok().and_then(next_target))?;

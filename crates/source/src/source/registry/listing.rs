@@ -16,7 +16,7 @@ use crate::source::Request;
 use imgcheck_base::error::Error;
 use imgcheck_base::reference::name::{Name, is_tag};
 
-/// Names that are asked for at once. Registries may send fewer.
+/// Names requested per page. Registries may send fewer.
 const PAGE: usize = 1_000;
 /// Some registries send all tags of a repository in one page.
 const PAGE_BYTES: u64 = 64 << 20;

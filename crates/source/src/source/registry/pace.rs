@@ -1,10 +1,10 @@
-//! When a host may be asked: not while it wants to be left alone (`Retry-After`), and no more often than was agreed.
+//! When a host may be contacted: not before its `Retry-After`, and not above the configured rate.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// When hosts may be asked. All requests of a checker share it.
+/// When hosts may be contacted. All requests of a checker share it.
 #[derive(Debug, Default)]
 pub struct Pace {
     hosts: Mutex<HashMap<String, Host>>,
@@ -13,7 +13,7 @@ pub struct Pace {
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Host {
-    /// The host asked to be left alone until then.
+    /// The end of the host's `Retry-After`.
     paused_until: Option<Instant>,
     /// When the next request may be sent.
     next: Option<Instant>,
@@ -28,7 +28,7 @@ impl Pace {
         }
     }
 
-    /// Waits until the host may be asked.
+    /// Waits until the host may be contacted.
     pub(super) async fn turn(&self, host: &str) {
         let turn = self.reserve(host, Instant::now());
         tokio::time::sleep_until(turn.into()).await;
@@ -46,7 +46,7 @@ impl Pace {
         host.paused_until = host.paused_until.max(end);
     }
 
-    /// The hosts that were asked so far, and until when each is to be left alone.
+    /// The hosts contacted so far, and the end of each host's pause.
     pub fn pauses(&self) -> Vec<(String, Option<Instant>)> {
         let hosts = self.hosts();
         let pauses = hosts

@@ -60,7 +60,7 @@ impl Registries {
         })
     }
 
-    /// When hosts may be asked.
+    /// When hosts may be contacted.
     pub fn pace(&self) -> &Pace {
         &self.0.pace
     }

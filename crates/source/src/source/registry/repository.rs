@@ -91,7 +91,7 @@ impl Repository {
         Ok(())
     }
 
-    /// As [`get`](Self::get), by another method.
+    /// Same as [`get`](Self::get), by another method.
     pub async fn request(
         &self,
         method: Method,
@@ -109,7 +109,7 @@ impl Repository {
         self.request_url(method, url, prepare).await
     }
 
-    /// As [`request`](Self::request), for an address that the registry named. It must be its own.
+    /// Like [`request`](Self::request), for an address that the registry named. It must be its own.
     pub async fn request_url(
         &self,
         method: Method,

@@ -61,7 +61,7 @@ impl Attempts {
         }
     }
 
-    /// Waits for the next attempt, or returns the failure if there is none.
+    /// Waits for the next attempt, or returns the failure if no attempt is left.
     pub async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
         let Kind::Temporary(_, requested) = failure.kind else {
             return Err(failure);

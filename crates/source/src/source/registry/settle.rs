@@ -45,7 +45,7 @@ impl Default for Settling {
 
 /// What is to be in the list that a tag names.
 pub struct Addition {
-    /// The tag.
+    /// Tag of the list.
     pub tag: String,
     /// What the additions name. It is pushed before the list is read, so that little time passes until it is replaced.
     pub blobs: Vec<Blob>,

@@ -23,7 +23,7 @@ pub(super) async fn check_address(registry: &Url, realm: &Url) -> Result<(), Fai
     }
 }
 
-/// The addresses of a host; none if it is only reached through a proxy.
+/// The addresses of a host; empty if it is only reached through a proxy.
 async fn addresses(url: &Url) -> Vec<IpAddr> {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
