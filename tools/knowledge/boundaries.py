@@ -1,4 +1,4 @@
-"""Compares the ranges of releases in rules/knowledge/processes/ with the wheels on both sides of each boundary."""
+"""Compares the ranges of releases in rules/knowledge/processes/ and frameworks.yaml with the wheels on both sides of each boundary."""
 
 from __future__ import annotations
 
@@ -74,7 +74,11 @@ class Report:
 
 def ranges(tables: Path) -> dict[str, list[Range]]:
     """The rows of each table that have a range."""
-    found = {}
+    needs = rows_of((tables / "frameworks.yaml").read_text(), "needs")
+    found = {f"frameworks.yaml, {name}": [] for name in dict.fromkeys(str(row["package"]) for row in needs)}
+    for row in needs:
+        package = str(row["package"])
+        found[f"frameworks.yaml, {package}"].append(range_of(f"frameworks.yaml, needs of {package}", row, (package,)))
     for path in sorted((tables / "processes").glob("*.yaml")):
         text = path.read_text()
         names = [str(name) for name in rows_of(text, "distributions") if "*" not in str(name)]

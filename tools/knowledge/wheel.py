@@ -11,7 +11,7 @@ from .metadata import Metadata
 
 BLOCK = 1 << 17  # bytes of one request, at least
 LARGEST = 1 << 26  # bytes of a member
-LARGEST_SEARCHED = 1 << 29  # bytes of a member that is searched, and not kept
+LARGEST_SEARCHED = 1 << 30  # bytes of a member that is searched, and not kept
 PIECE = 1 << 22  # bytes of it that are in memory
 
 

@@ -34,6 +34,7 @@ def compared(rows: str, head: str = "distributions: [torchaudio]", every: bool =
     """The report about a table with these rows."""
     with tempfile.TemporaryDirectory() as directory, Server() as server:
         (Path(directory) / "processes").mkdir()
+        (Path(directory) / "frameworks.yaml").write_text("needs: []\n")
         (Path(directory) / "processes" / "torchaudio.yaml").write_text(f"package: torchaudio\n{head}\nreleases:\n{rows}")
         torchaudio(server)
         return boundaries(Index(server.url), Path(directory), every)

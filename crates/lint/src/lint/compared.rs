@@ -7,6 +7,7 @@ use super::other_cudas;
 use super::pin_knowledge::PinKnowledge;
 use super::replacements;
 use super::settings;
+use super::system_libraries;
 use super::unpinned;
 use imgcheck_base::error::Result;
 
@@ -23,6 +24,7 @@ impl Sources {
             return Ok(());
         }
         let knowledge = PinKnowledge::builtin()?;
+        self.system_libraries = system_libraries::all(&self.stages, knowledge);
         self.pin_conflicts = conflicts::all(&self.stages, knowledge);
         self.replacements = replacements::all(&self.stages, knowledge);
         self.never_built = never_built::all(&self.stages, knowledge);

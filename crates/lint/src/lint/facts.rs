@@ -28,6 +28,8 @@ pub struct Sources {
     pub never_built: Vec<NeverBuilt>,
     /// PyTorch that is installed for a different CUDA than intended.
     pub other_cudas: Vec<OtherCuda>,
+    /// Packages that need another major of CUDA or cuDNN than the image has.
+    pub system_libraries: Vec<SystemLibrary>,
     /// PyTorch without a version, where neither an index nor another package decides which one is installed.
     pub unpinned: Vec<Unpinned>,
     /// Variables of the image with which a package fails, in every release that it may be.
@@ -315,6 +317,30 @@ pub struct OtherCuda {
     pub release: String,
     /// The releases with a build for the intended CUDA, newest first.
     pub builds: Vec<String>,
+    /// The location of the package.
+    pub location: Location,
+}
+
+/// A library of another major than a package needs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SystemLibrary {
+    /// The name of the package.
+    pub name: String,
+    /// The package.
+    pub pin: Pin,
+    /// The library: `cuda` or `cudnn`.
+    pub library: String,
+    /// The major that the package needs.
+    pub needed: String,
+    /// The majors that there are, or may be.
+    pub found: Vec<String>,
+    /// What has them: the base image or another package, as written.
+    pub origin: String,
+    /// What the user sees.
+    pub shown: String,
+    /// The releases of the package that fit, newest first: the last of each range of the table.
+    pub fitting: Vec<String>,
     /// The location of the package.
     pub location: Location,
 }

@@ -32,6 +32,7 @@ mod settings;
 mod settle;
 mod setup;
 mod stage;
+mod system_libraries;
 mod text;
 mod unpinned;
 mod variables;
@@ -44,7 +45,7 @@ pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{
     Base, BaseFinding, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement, SearchDirectory,
-    Sources, Stage, Unpinned, Variable,
+    Sources, Stage, SystemLibrary, Unpinned, Variable,
 };
 pub use ignores::InlineIgnore;
 pub use install::Argument;

@@ -17,6 +17,8 @@ pub struct PinKnowledge {
     pub partners: Partners,
     /// The releases of the framework, newest first.
     pub releases: Vec<Release>,
+    /// What packages take from the system.
+    pub needs: Vec<LibraryNeed>,
     /// By partner, what each of its releases requires, oldest first.
     requirements: HashMap<String, Vec<Requirement>>,
 }
@@ -39,6 +41,9 @@ pub struct Partners {
     pub libraries: Vec<Library>,
     pub compiler: Library,
     pub shared_files: Vec<SharedFiles>,
+    base_images: Vec<BaseImages>,
+    pub library_packages: Vec<LibraryPackage>,
+    requires_framework: Vec<String>,
 }
 
 /// Where conda finds the framework.
@@ -69,6 +74,49 @@ pub struct Library {
     pub component: String,
     pub distribution: String,
     pub known_by: String,
+}
+
+/// Images whose tags tell which libraries they have.
+#[derive(Debug, Deserialize)]
+pub struct BaseImages {
+    repositories: Vec<String>,
+    has: Vec<String>,
+    unnumbered: Option<Unnumbered>,
+}
+
+/// A library that a tag names without a number.
+#[derive(Debug, Deserialize)]
+struct Unnumbered {
+    library: String,
+    written: String,
+    major: String,
+}
+
+/// Packages that install a library.
+#[derive(Debug, Deserialize)]
+pub struct LibraryPackage {
+    pub library: String,
+    manager: String,
+    prefix: String,
+    #[serde(default)]
+    by_version: bool,
+}
+
+/// The majors of CUDA and cuDNN that releases of a package take from the system.
+#[derive(Debug, Deserialize)]
+pub struct LibraryNeed {
+    pub package: String,
+    pub releases: String,
+    pub cuda: Option<String>,
+    pub cudnn: Option<String>,
+    /// Extras that bring them.
+    #[serde(default)]
+    pub brought_by: Vec<String>,
+    /// It goes on without GPU.
+    #[serde(default)]
+    pub optional: bool,
+    /// What the user sees.
+    pub shown: String,
 }
 
 /// Distributions for several CUDA majors with files of the same names.
@@ -157,7 +205,12 @@ impl PinKnowledge {
         let requirements = partners.partners.iter().map(of_partner);
         let requirements = requirements.collect::<Result<_>>()?;
         let Releases { releases } = table(&partners.releases)?;
+        let needs = lists.get("needs").cloned().unwrap_or_default();
+        let needs = serde_json::from_value(needs).map_err(|error| Error::Rule {
+            problem: format!("needs: {error}"),
+        })?;
         Ok(PinKnowledge {
+            needs,
             partners,
             releases,
             requirements,
@@ -174,6 +227,13 @@ impl PinKnowledge {
         let framework = &self.partners.framework;
         let is_removed = stage.removed.iter().any(|it| it == framework || it == "*");
         stage.base.as_ref().filter(|_| !is_removed)
+    }
+
+    /// What is known of the images of a repository.
+    pub fn base_images(&self, repository: &str) -> Option<&BaseImages> {
+        let repository = repository.strip_prefix("library/").unwrap_or(repository);
+        let mut rows = self.partners.base_images.iter();
+        rows.find(|row| row.repositories.iter().any(|it| it == repository))
     }
 
     /// Whether a package of pip comes from PyPI or the publisher's index.
@@ -227,6 +287,61 @@ impl PinKnowledge {
     }
 }
 
+impl Partners {
+    /// Whether a package installs the framework, in any release.
+    pub fn installs_framework(&self, pin: &Pin) -> bool {
+        pin.manager == "pip" && self.requires_framework.contains(&pin.name)
+    }
+}
+
+impl BaseImages {
+    /// Whether all of them have a library.
+    pub fn has(&self, library: &str) -> bool {
+        self.has.iter().any(|it| it == library)
+    }
+
+    /// The major of a library that a reference names without a number.
+    pub fn unnumbered(&self, library: &str, reference: &str) -> Option<&str> {
+        let row = self.unnumbered.as_ref()?;
+        let is_named = row.library == library && reference.contains(&row.written);
+        is_named.then_some(&row.major)
+    }
+}
+
+impl LibraryNeed {
+    /// The major that it needs of `cuda` or `cudnn`.
+    pub fn major(&self, library: &str) -> Option<&str> {
+        match library {
+            "cuda" => self.cuda.as_deref(),
+            _ => self.cudnn.as_deref(),
+        }
+    }
+}
+
+impl LibraryPackage {
+    /// What follows the prefix in the name of a package; `None` for another one.
+    fn number<'p>(&self, pin: &'p Pin) -> Option<&'p str> {
+        let rest = pin.name.strip_prefix(&self.prefix)?;
+        let end = rest.find(|c: char| !c.is_ascii_digit());
+        let number = &rest[..end.unwrap_or(rest.len())];
+        let is_whole = rest.is_empty() || !number.is_empty();
+        (pin.manager == self.manager && is_whole).then_some(number)
+    }
+
+    /// Whether a package is one.
+    pub fn is(&self, pin: &Pin) -> bool {
+        self.number(pin).is_some()
+    }
+
+    /// The major of the library that a package installs, if it is known.
+    pub fn major<'p>(&self, pin: &'p Pin) -> Option<&'p str> {
+        match self.by_version {
+            true => pin.version.as_deref().map(major),
+            false => self.number(pin).filter(|it| !it.is_empty()),
+        }
+    }
+}
+
 impl Requirement {
     fn of_row(row: &Value, partner: &Partner, framework: &str) -> Option<Self> {
         let text = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -252,11 +367,16 @@ impl Release {
 
     /// The builds that are on PyPI.
     pub fn pypi_variants(&self) -> impl Iterator<Item = &Variant> {
-        self.variants.iter().filter(|it| it.pypi_default.is_some())
+        self.variants.iter().filter(|it| it.is_on_pypi())
     }
 }
 
 impl Variant {
+    /// Whether it is the wheel on PyPI.
+    pub fn is_on_pypi(&self) -> bool {
+        self.pypi_default.is_some()
+    }
+
     /// The version of a library that it requires; `unknown` and `none` are words of the table.
     pub fn library(&self, key: &str) -> Option<&str> {
         self.libraries.get(key)?.as_str()
