@@ -2,6 +2,7 @@
 
 use super::conflicts;
 use super::facts::Sources;
+use super::index_faults;
 use super::never_built;
 use super::other_cudas;
 use super::pin_knowledge::PinKnowledge;
@@ -24,6 +25,7 @@ impl Sources {
             return Ok(());
         }
         let knowledge = PinKnowledge::builtin()?;
+        self.index_faults = index_faults::all(&self.stages, &self.kind, knowledge);
         self.system_libraries = system_libraries::all(&self.stages, knowledge);
         self.pin_conflicts = conflicts::all(&self.stages, knowledge);
         self.replacements = replacements::all(&self.stages, knowledge);

@@ -30,6 +30,8 @@ pub struct Sources {
     pub other_cudas: Vec<OtherCuda>,
     /// Packages that need another major of CUDA or cuDNN than the image has.
     pub system_libraries: Vec<SystemLibrary>,
+    /// Builds that the index of a command does not have, or chooses by what the builder has.
+    pub index_faults: Vec<IndexFault>,
     /// PyTorch without a version, where neither an index nor another package decides which one is installed.
     pub unpinned: Vec<Unpinned>,
     /// Variables of the image with which a package fails, in every release that it may be.
@@ -343,6 +345,36 @@ pub struct SystemLibrary {
     pub fitting: Vec<String>,
     /// The location of the package.
     pub location: Location,
+}
+
+/// A build that an index does not have, or that it chooses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IndexFault {
+    /// Why: `label` (PyPI has no versions with a label), `other` (the index has builds for another CUDA), `nightly` (the index no longer has this
+    /// build), `builder` (uv chooses the build by the driver of the machine that builds the image).
+    pub kind: String,
+    /// The name of the package.
+    pub name: String,
+    /// How severe it is: `error` if the installation fails.
+    pub severity: Severity,
+    /// The package.
+    pub pin: Pin,
+    /// The location of the package.
+    pub location: Location,
+}
+
+impl IndexFault {
+    /// A fault of a package.
+    pub fn new(kind: &str, severity: Severity, pin: &Pin) -> Self {
+        IndexFault {
+            kind: kind.to_owned(),
+            name: pin.name.clone(),
+            severity,
+            pin: pin.clone(),
+            location: pin.location.clone(),
+        }
+    }
 }
 
 /// A PyTorch without a version.

@@ -15,6 +15,7 @@ mod environment;
 mod facts;
 mod heredoc;
 mod ignores;
+mod index_faults;
 mod install;
 mod kind;
 mod load;
@@ -44,8 +45,8 @@ use imgcheck_model::knowledge::Knowledge;
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{
-    Base, BaseFinding, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement, SearchDirectory,
-    Sources, Stage, SystemLibrary, Unpinned, Variable,
+    Base, BaseFinding, IndexFault, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement,
+    SearchDirectory, Sources, Stage, SystemLibrary, Unpinned, Variable,
 };
 pub use ignores::InlineIgnore;
 pub use install::Argument;

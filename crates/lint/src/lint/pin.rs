@@ -104,11 +104,16 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
     if let Some((name, url)) = direct(text) {
         let mut pin = match wheel(url) {
             Some(pin) => pin,
-            None if name.is_empty() => return Ok(None),
-            None => Pin::default(),
+            None => Pin {
+                name: repository(url).unwrap_or_default(),
+                ..Pin::default()
+            },
         };
         if !name.is_empty() {
             pin.name = normalized(name.split('[').next().unwrap_or(name));
+        }
+        if pin.name.is_empty() {
+            return Ok(None);
         }
         // Some version is fixed, though it is unknown which.
         pin.specifier = format!("@ {}", url.split_whitespace().next().unwrap_or_default());
@@ -124,6 +129,22 @@ fn versioned(text: &str) -> Result<Option<Pin>, String> {
     };
     fix(&mut pin, &requirement.specifiers);
     marked(pin, requirement.marker, text)
+}
+
+/// The name of the repository in `git+https://host/owner/NAME.git@ref#egg=NAME`, or the name that the address gives.
+fn repository(url: &str) -> Option<String> {
+    let address = url.strip_prefix("git+")?;
+    let (address, fragment) = address.split_once('#').unwrap_or((address, ""));
+    let named = fragment.split('&').find_map(|it| it.strip_prefix("egg="));
+    let path = address.split_once("://").map_or(address, |(_, path)| path);
+    let last = path.rsplit('/').next()?;
+    let last = last.split('@').next()?.trim_end_matches(".git");
+    let name = named.unwrap_or(last).split('[').next()?;
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"-_.".contains(&it));
+    is_name.then(|| normalized(name))
 }
 
 /// Applies the marker of a package, which is kept if only some Linux machines need it; `None` if none does.

@@ -51,7 +51,11 @@ impl<'f> Variables<'f> {
         let reference = Reference {
             registry: &image.registry,
             repository: &image.repository,
-            tag: image.tag.as_deref(),
+            // Without tag and digest, registries answer with this one.
+            tag: image
+                .tag
+                .as_deref()
+                .or(image.digest.is_none().then_some("latest")),
             claims: &self.facts.claims,
         };
         let found = unpublished(&reference, || self.tables.publications());
