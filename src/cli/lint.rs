@@ -23,7 +23,7 @@ pub struct LintArguments {
     ///
     /// imgcheck recognizes a file by its name, then by its content. With a Dockerfile, it also reads requirements, projects and scripts
     /// that the Dockerfile copies from its build context and uses.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", default_value = ".")]
     files: Vec<PathBuf>,
     /// Kind of the files, instead of the one that name or content shows
     #[arg(long, value_enum, env = "IMGCHECK_KIND")]
@@ -37,6 +37,22 @@ pub struct LintArguments {
     /// Also check the Dockerfiles, Compose files and bake files below the working directory that use one of the files
     #[arg(long, env = "IMGCHECK_PARTNERS")]
     partners: bool,
+    /// Report only findings of these rules
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_delimiter = ',',
+        env = "IMGCHECK_SELECT"
+    )]
+    select: Vec<String>,
+    /// Leave out findings of these rules, in this call; an entry in the configuration has a reason and is checked
+    #[arg(
+        long,
+        value_name = "RULE",
+        value_delimiter = ',',
+        env = "IMGCHECK_IGNORE"
+    )]
+    ignore: Vec<String>,
     #[command(flatten)]
     limits: LimitArguments,
     #[command(flatten)]
@@ -100,7 +116,8 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
 }
 
 fn request(arguments: &LintArguments) -> LintRequest {
-    let mut request = LintRequest::new(&arguments.files);
+    let request = LintRequest::new(&arguments.files);
+    let mut request = request.select(&arguments.select).ignore(&arguments.ignore);
     if let Some(kind) = arguments.kind {
         request = request.kind(kind.into());
     }

@@ -3,17 +3,16 @@
 use imgcheck_lint::lint::InlineIgnore;
 use imgcheck_model::finding::{Finding, IgnoreReason, IgnoredFinding};
 
-/// Separates the findings that a comment ignores.
+/// Separates the findings that a comment ignores, and marks the comments that ignore one.
 pub fn separate(
     findings: Vec<Finding>,
-    ignores: &[InlineIgnore],
+    ignores: &mut [InlineIgnore],
 ) -> (Vec<Finding>, Vec<IgnoredFinding>) {
-    let reason = |finding: &Finding| {
+    let mut reason = |finding: &Finding| {
         let place = finding.location.as_ref()?;
-        let mut here = ignores
-            .iter()
-            .filter(|it| it.file == place.file && it.lines.contains(&place.line));
-        let ignore = here.find(|it| it.rules.contains(&finding.rule))?;
+        let mut here = ignores.iter_mut();
+        let ignore = here.find(|it| it.applies(&finding.rule, place))?;
+        ignore.used = true;
         Some(ignore.reason.clone())
     };
     let mut left = Vec::new();

@@ -146,16 +146,18 @@ pub(crate) fn on_each_target(
     Ok(found.into_iter().map(judged).collect())
 }
 
-/// Judges a container whose image could not be read.
+/// Judges a container whose image could not be read, by what its reference promises.
 pub(crate) fn judge_unread(
     checker: &Checker,
     image: &str,
     workload: WorkloadFacts,
     settings: &ImageRequest,
 ) -> Result<PolicyOutcome> {
+    // What is wrong with the reference itself was said when it could not be read.
+    let claims = checker.knowledge.grammar.claims(image).unwrap_or_default();
     let facts = Facts {
         workload: Some(workload),
-        ..Facts::of_reference(parsed_reference(Some(image)), Vec::new())
+        ..Facts::of_reference(parsed_reference(Some(image)), claims)
     };
     let bounds = checker.bounds(settings.limits, &settings.cancellation);
     let found = checker.rules.evaluate(&facts, &bounds)?;

@@ -18,7 +18,7 @@ use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical;
 use imgcheck_base::parallel;
-use imgcheck_lint::lint::{Base, BaseFinding, Sources};
+use imgcheck_lint::lint::{Base, BaseFinding, FileKind, InlineIgnore, Sources};
 use imgcheck_model::finding::{Finding, Location};
 use imgcheck_report::{FileReport, ReferenceReport, Verdict};
 use imgcheck_rules::policy::{Policy, PolicyOutcome, Subjects};
@@ -48,6 +48,11 @@ impl Checker {
         day: NaiveDate,
         cancellation: &Cancellation,
     ) -> Result<Report> {
+        for rule in request.selected.iter().chain(&request.ignored) {
+            self.rules
+                .get(rule)
+                .ok_or_else(|| self.unknown_rule(rule))?;
+        }
         let mut report = Report::new(self);
         report.is_lint = true;
         let mut used_ignores = BTreeSet::new();
@@ -60,7 +65,7 @@ impl Checker {
                 lint_files::read(request, &self.knowledge, cancellation, number)
             },
             |(at, (path, sources))| {
-                let judge = |sources| self.lint_one(sources, &bases, day, &bounds);
+                let judge = |sources| self.lint_one(sources, request, &bases, day, &bounds);
                 (at, path, sources.and_then(judge))
             },
         );
@@ -93,6 +98,7 @@ impl Checker {
     fn lint_one(
         &self,
         mut sources: Sources,
+        request: &LintRequest,
         bases: &Bases,
         day: NaiveDate,
         bounds: &Bounds,
@@ -111,7 +117,7 @@ impl Checker {
         }
         sources.settle(&torch_pythons);
         let (file, kind) = (sources.file.clone(), sources.kind.clone());
-        let ignores = std::mem::take(&mut sources.ignores);
+        let mut ignores = std::mem::take(&mut sources.ignores);
         let facts = Facts::of_sources(sources)?;
         let found = self.rules.evaluate(&facts, bounds)?;
         let PolicyOutcome {
@@ -120,9 +126,11 @@ impl Checker {
             used,
             ..
         } = self.policy.apply(found, &file, day);
-        let (left, commented) = inline_ignores::separate(findings, &ignores);
+        let (left, commented) = inline_ignores::separate(findings, &mut ignores);
         findings = left;
         ignored.extend(commented);
+        findings.extend(self.judge_ignores(ignores, (&file, &kind), day, bounds)?);
+        findings.retain(|finding| request.reports(&finding.rule));
         findings.sort_by_key(|finding| {
             let location = finding.location.clone();
             location.map(|it| (it.file != file, it.file, it.line, it.column))
@@ -136,6 +144,31 @@ impl Checker {
             gaps: Vec::new(),
         };
         Ok((report, used))
+    }
+
+    /// What is wrong with the comments of a file that ignore findings. One of a list may ignore what another file is reported for.
+    fn judge_ignores(
+        &self,
+        mut ignores: Vec<InlineIgnore>,
+        (file, kind): (&str, &str),
+        day: NaiveDate,
+        bounds: &Bounds,
+    ) -> Result<Vec<Finding>> {
+        ignores.retain(|ignore| ignore.location.file == file);
+        if ignores.is_empty() {
+            return Ok(Vec::new());
+        }
+        for ignore in &mut ignores {
+            ignore.used |= kind != FileKind::Dockerfile.name();
+            let is_unknown = |rule: &&String| self.rules.get(rule).is_none();
+            ignore.unknown = ignore.rules.iter().filter(is_unknown).cloned().collect();
+        }
+        let facts = Facts::of_sources(Sources {
+            ignores,
+            ..Sources::default()
+        })?;
+        let found = self.rules.evaluate(&facts, bounds)?;
+        Ok(self.policy.apply(found, file, day).findings)
     }
 }
 

@@ -17,6 +17,8 @@ pub struct LintRequest {
     pub(crate) kind: Option<FileKind>,
     pub(crate) context: Option<PathBuf>,
     pub(crate) partners: bool,
+    pub(crate) selected: Vec<String>,
+    pub(crate) ignored: Vec<String>,
 }
 
 impl LintRequest {
@@ -27,6 +29,8 @@ impl LintRequest {
             kind: None,
             context: None,
             partners: false,
+            selected: Vec::new(),
+            ignored: Vec::new(),
         }
     }
 
@@ -49,5 +53,24 @@ impl LintRequest {
     pub fn with_partners(mut self) -> Self {
         self.partners = true;
         self
+    }
+
+    /// Reports only findings of these rules; without any, those of all.
+    #[must_use]
+    pub fn select(mut self, rules: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.selected.extend(rules.into_iter().map(Into::into));
+        self
+    }
+
+    /// Leaves out findings of these rules.
+    #[must_use]
+    pub fn ignore(mut self, rules: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.ignored.extend(rules.into_iter().map(Into::into));
+        self
+    }
+
+    pub(crate) fn reports(&self, rule: &str) -> bool {
+        let has = |rules: &[String]| rules.iter().any(|it| it == rule);
+        (self.selected.is_empty() || has(&self.selected)) && !has(&self.ignored)
     }
 }

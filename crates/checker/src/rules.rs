@@ -94,7 +94,7 @@ impl Checker {
         Ok(report::text::page(&page, width))
     }
 
-    fn unknown_rule(&self, id: &str) -> Error {
+    pub(crate) fn unknown_rule(&self, id: &str) -> Error {
         let ids: Vec<&str> = self.rules.rules().map(|rule| rule.id.as_str()).collect();
         let contains = ids.iter().filter(|known| known.contains(id));
         let mut similar: Vec<&str> = contains.copied().collect();

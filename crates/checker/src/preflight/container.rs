@@ -4,14 +4,17 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::super::judge;
 use super::super::report::Unread;
+use super::super::state::Checker;
 use super::classes::{self, UNKNOWN_CLASS, judge_classes};
 use super::hidden;
 use super::images::{Analyzed, OnPlatform};
 use super::judging::{Judging, Place};
 use super::schedule::Schedule;
 use imgcheck_base::error::Result;
-use imgcheck_lint::workload::{Container, WorkloadFacts};
+use imgcheck_lint::workload::{Container, PossibleGpu, WorkloadFacts};
 use imgcheck_model::finding::{Finding, Location};
+use imgcheck_model::knowledge;
+use imgcheck_model::targets::nodes::NodeLabels;
 use imgcheck_report::{ClassReport, ContainerReport, Verdict};
 
 /// The report of a container, and the indexes of the ignores that its findings matched.
@@ -94,6 +97,8 @@ impl Judging<'_> {
                 report.judged = Some(image);
             }
             None => {
+                let mut facts = facts;
+                facts.container.gpus = possible_gpus(checker, container, schedule)?;
                 let judged = judge::judge_unread(checker, &container.image, facts, self.settings)?;
                 used.extend(judged.used);
                 report.findings = judged.findings;
@@ -176,6 +181,33 @@ impl Judging<'_> {
             .or_else(|| container.command_location.clone())
             .or_else(|| Some(variables.next()?.location.clone()))
     }
+}
+
+/// The GPUs of the nodes that a container can land on; without known nodes, the one whose label it selects.
+fn possible_gpus(
+    checker: &Checker,
+    container: &Container,
+    schedule: Option<&Schedule>,
+) -> Result<Vec<PossibleGpu>> {
+    let table = &checker.knowledge.targets.gpus;
+    let names: Vec<String> = match schedule {
+        Some(schedule) => {
+            let classes = schedule.reachable.iter();
+            classes
+                .flat_map(|class| class.target.gpus.clone())
+                .collect()
+        }
+        None => {
+            let labels: NodeLabels = knowledge::table("node-labels")?;
+            let selected = labels.gpu(&container.placement.selector, table);
+            selected.into_iter().collect()
+        }
+    };
+    let known = names.into_iter().filter_map(|name| {
+        let capability = table.parse(&name).ok()?.capability.to_string();
+        Some(PossibleGpu { name, capability })
+    });
+    Ok(known.collect())
 }
 
 /// The platform that is judged: that of the first class of nodes, if the image has it.

@@ -28,6 +28,7 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
         libraries::with_shared_files(&found, knowledge),
         wheels::for_other_frameworks(&found, knowledge),
         wheels::for_other_abis(&found, knowledge),
+        wheels::for_own_builds(stages, knowledge),
         wheels::for_other_cudas(&installed, knowledge),
         duplicates::all(stages),
     ]

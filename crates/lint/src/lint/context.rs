@@ -88,7 +88,7 @@ impl<'c> Context<'c> {
         let mut seen = self.seen.borrow_mut();
         if !seen.files.iter().any(|file| file == name) {
             seen.files.push(name.to_owned());
-            seen.ignores.extend(InlineIgnore::all(name, text.text));
+            seen.ignores.extend(InlineIgnore::all(&text));
         }
         Ok(text)
     }

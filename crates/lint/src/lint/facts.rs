@@ -39,8 +39,7 @@ pub struct Sources {
     /// The files that were read, itself first. Not a fact for rules.
     #[serde(skip)]
     pub read: Vec<String>,
-    /// The comments in these files that ignore findings. Not a fact for rules.
-    #[serde(skip)]
+    /// The comments in these files that ignore findings, or look like it. Known once all other rules are evaluated.
     pub ignores: Vec<InlineIgnore>,
 }
 
@@ -142,6 +141,9 @@ pub struct Pin {
     /// The CUDA version of the local label, index or conda build, such as `11.8`; also `cpu` or `rocm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda: Option<String>,
+    /// The Python that the file name of a wheel is for, such as `3.10`; absent if others have it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
     /// The index used besides or instead of PyPI; for conda the channels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<String>,
@@ -258,11 +260,11 @@ impl Replacement {
     }
 }
 
-/// A PyTorch that is requested for something that no build exists for.
+/// A package that is requested for something that no build exists for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeverBuilt {
-    /// What no build is for: `variant` (the CUDA) or `python`.
+    /// What no build is for: `variant` (the CUDA) or `python`; or `wheel`, a file for another Python.
     pub kind: String,
     /// The name of the package.
     pub name: String,

@@ -6,9 +6,13 @@ use std::path::{Component, Path};
 use super::context::Neighbour;
 use imgcheck_base::beneath::Tree;
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::spelling::nearest;
 
 /// The largest file of `imgcheck lint`, in bytes.
 pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// The maximum number of names of a directory that a missing file is compared with.
+const MAX_NAMES: usize = 1000;
 
 /// The text of at most `limit` bytes that the user names; `-` is standard input.
 ///
@@ -37,7 +41,13 @@ pub fn load(path: &Path, limit: u64) -> Result<String> {
     let file = Tree::of(path)
         .open(path)
         .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => usage(format!("{name}: file not found")),
+            ErrorKind::NotFound => {
+                let error = usage(format!("{name}: file not found"));
+                match similar(path) {
+                    Some(similar) => error.with_help(format!("did you mean `{similar}`?")),
+                    None => error,
+                }
+            }
             ErrorKind::CrossesDevices => {
                 usage(format!("{name}: a link leads out of the directory"))
                     .with_help("name the file that the link leads to")
@@ -47,6 +57,22 @@ pub fn load(path: &Path, limit: u64) -> Result<String> {
         })?;
     let bytes = read(file, limit).map_err(|error| Error::io(name.clone(), error))?;
     decode(&name, bytes, limit)
+}
+
+/// The file in the directory of a path whose name is most like its.
+fn similar(path: &Path) -> Option<String> {
+    let directory = path.parent()?;
+    let is_here = directory.as_os_str().is_empty();
+    let entries = std::fs::read_dir(if is_here { Path::new(".") } else { directory }).ok()?;
+    let names = entries
+        .take(MAX_NAMES)
+        .filter_map(|it| it.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let name = nearest(
+        path.file_name()?.to_str()?,
+        names.iter().map(String::as_str),
+    )?;
+    Some(directory.join(name).display().to_string())
 }
 
 fn read(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {

@@ -13,7 +13,29 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
         .collect();
     let for_cuda = pinned.iter().filter_map(|it| it.for_cuda(knowledge));
     let for_python = pinned.iter().flat_map(Pinned::for_pythons);
-    for_cuda.chain(for_python).collect()
+    let wheels = stages.iter().flat_map(for_other_pythons);
+    for_cuda.chain(for_python).chain(wheels).collect()
+}
+
+/// Files of wheels for another Python than the stage has.
+fn for_other_pythons(stage: &Stage) -> Vec<NeverBuilt> {
+    let pins: Vec<&Pin> = stage.pins.iter().collect();
+    let files = pins.iter().filter(|pin| !pin.conditional);
+    let fault = |pin: &&&Pin| {
+        let own = pin.python.as_ref()?;
+        let pythons = pythons(stage, &pins, pin).into_iter();
+        let mut minors =
+            pythons.filter_map(|it| first_numbers(it, 2).filter(|it| is_major_minor(it)));
+        let other = minors.next().filter(|it| it != own)?;
+        Some(NeverBuilt::new(
+            "wheel",
+            Severity::Error,
+            pin,
+            &other,
+            vec![own.clone()],
+        ))
+    };
+    files.filter_map(|pin| fault(&pin)).collect()
 }
 
 /// A framework, and what it is installed for.

@@ -187,12 +187,25 @@ fn wheel(url: &str) -> Option<Pin> {
     let mut parts = file.split('-');
     let name = normalized(parts.next()?);
     let version = parts.next()?.replace("%2B", "+").replace("%2b", "+");
+    let tags: Vec<&str> = parts.collect();
     let mut pin = Pin {
         name,
+        python: python_of_tags(&tags),
         ..Pin::default()
     };
     set_version(&mut pin, &version);
     Some(pin)
+}
+
+/// The only CPython that a wheel is for: `3.10` of `cp310-cp310-linux_x86_64`, after an optional build number.
+fn python_of_tags(tags: &[&str]) -> Option<String> {
+    let [.., python, abi, _] = tags else {
+        return None;
+    };
+    let digits = python.strip_prefix("cp")?;
+    let is_exact = python == abi && digits.bytes().all(|it| it.is_ascii_digit());
+    let (major, minor) = digits.split_at_checked(1)?;
+    (is_exact && !minor.is_empty()).then(|| format!("{major}.{minor}"))
 }
 
 /// Sets the version that specifiers pin.

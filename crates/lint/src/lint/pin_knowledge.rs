@@ -32,6 +32,7 @@ pub struct Partners {
     pub own_builds: String,
     pub official: String,
     pub libraries_outside_from: String,
+    pub new_abi_from: String,
     index: String,
     pub index_address: String,
     pub toolkit_images: String,
@@ -112,7 +113,10 @@ pub struct LibraryNeed {
     /// Extras that bring them.
     #[serde(default)]
     pub brought_by: Vec<String>,
-    /// It goes on without GPU.
+    /// It is of no use without GPU.
+    #[serde(default)]
+    pub gpu_only: bool,
+    /// It goes on without GPU, and is often meant to.
     #[serde(default)]
     pub optional: bool,
     /// What the user sees.

@@ -15,11 +15,14 @@ const LIBRARIES: [&str; 2] = ["cuda", "cudnn"];
 pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<SystemLibrary> {
     let of_stage = |stage| {
         let needing = needing(stage, knowledge);
-        let found = needing.into_iter().map(move |(pin, need)| {
-            let unmet = move |library: &&str| unmet(stage, pin, need, library, knowledge);
-            LIBRARIES.iter().filter_map(move |library| unmet(&library))
-        });
-        found.flatten()
+        needing.into_iter().filter_map(move |(pin, need)| {
+            let mut libraries = LIBRARIES.iter();
+            let unmet = |library: &&str| unmet(stage, pin, need, library, knowledge);
+            // Another stage may bring what no package does.
+            libraries
+                .find_map(unmet)
+                .filter(|it| !it.found.is_empty() || stages.len() == 1)
+        })
     };
     stages.iter().flat_map(of_stage).collect()
 }
@@ -68,10 +71,17 @@ fn unmet(
 ) -> Option<SystemLibrary> {
     let needed = need.major(library)?;
     let origins = origins(stage, pin, library, knowledge)?;
-    let first = origins.first()?;
-    if is_there(&origins, needed) || (need.optional && stage.base.is_none()) {
-        return None;
-    }
+    let images = stage.base.as_ref();
+    let images = images.and_then(|base| knowledge.base_images(&base.repository));
+    let is_for_gpus = images.is_some_and(|it| it.has("cuda"));
+    let (found, origin) = match origins.first() {
+        _ if is_there(&origins, needed) || (need.optional && !is_for_gpus) => return None,
+        Some(first) => (first.majors.iter().cloned().collect(), first.text),
+        None if is_for_gpus || need.gpu_only => {
+            (Vec::new(), stage.base.as_ref()?.reference.as_deref()?)
+        }
+        None => return None,
+    };
     let fits = |row: &&LibraryNeed| row.package == need.package && fits(stage, pin, row, knowledge);
     let fitting = knowledge.needs.iter().rev().filter(fits);
     Some(SystemLibrary {
@@ -79,8 +89,8 @@ fn unmet(
         pin: pin.clone(),
         library: library.to_owned(),
         needed: needed.to_owned(),
-        found: first.majors.iter().cloned().collect(),
-        origin: first.text.to_owned(),
+        found,
+        origin: origin.to_owned(),
         shown: need.shown.clone(),
         fitting: fitting.map(|row| row.releases.clone()).collect(),
         location: pin.location.clone(),

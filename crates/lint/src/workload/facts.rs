@@ -57,6 +57,8 @@ pub struct Container {
     /// The GPUs that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRequest>,
+    /// The GPUs of the nodes that it can land on, or that it selects by their labels. Only given if its image was not read.
+    pub gpus: Vec<PossibleGpu>,
     /// The network adapter for RDMA that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rdma: Option<RdmaRequest>,
@@ -71,6 +73,16 @@ pub struct Container {
     /// Where its Pod may run.
     #[serde(skip)]
     pub placement: Arc<Placement>,
+}
+
+/// A GPU of a node that a container can land on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PossibleGpu {
+    /// Its name, as labels or the configuration write it.
+    pub name: String,
+    /// Its compute capability: `9.0`.
+    pub capability: String,
 }
 
 /// When a container runs.

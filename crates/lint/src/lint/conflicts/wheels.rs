@@ -1,11 +1,11 @@
 //! Wheels whose local label names what they are built for: `flash_attn-2.8.1+cu12torch2.7cxx11abiFALSE`.
 
 use super::framework::Framework;
-use crate::lint::facts::{Pin, PinConflict};
+use crate::lint::facts::{Pin, PinConflict, Stage};
 use crate::lint::pin_knowledge::{
     PinKnowledge, Requirement, distinct, is_major_minor, is_number, major,
 };
-use imgcheck_base::version::{meets, satisfies};
+use imgcheck_base::version::{meets, newer, satisfies};
 use imgcheck_model::finding::Severity;
 
 /// A wheel for one framework and one C++ ABI.
@@ -26,30 +26,32 @@ pub fn for_other_frameworks(
     let labelled = labelled(frameworks, knowledge);
     let conflict = |wheel: Labelled<'_>| {
         let framework = wheel.framework;
-        let severity = match framework.is_base {
-            true => Severity::Warning,
-            false => Severity::Error,
-        };
         let mut releases = framework.releases.iter();
         let fits = releases.any(|it| meets(&it.version, wheel.version) == Some(true));
         (!fits).then(|| PinConflict {
             built_for: wheel.version.to_owned(),
-            ..PinConflict::new("label", severity, wheel.pin, &framework.pin)
+            ..PinConflict::new("label", Severity::Error, wheel.pin, &framework.pin)
         })
     };
     labelled.filter_map(conflict).collect()
 }
 
-/// Wheels for a different C++ ABI than the framework on PyPI has. Those of its own indexes may have changed it earlier.
+/// Wheels for a different C++ ABI than the framework has. From `new_abi_from` on, its own indexes may have changed it earlier than PyPI.
 pub fn for_other_abis(frameworks: &[Framework<'_>], knowledge: &PinKnowledge) -> Vec<PinConflict> {
     let labelled = labelled(frameworks, knowledge);
-    let from_pypi = labelled
-        .filter(|wheel| wheel.framework.pin.manager == "pip" && wheel.framework.is_from_pypi());
+    let first = knowledge.partners.new_abi_from.as_str();
+    let published = labelled.filter(|wheel| {
+        let pin = &wheel.framework.pin;
+        let version = pin.version.as_deref().unwrap_or_default();
+        let is_old = knowledge.is_on_index(pin) && newer(first, version) == Some(true);
+        pin.manager == "pip" && (wheel.framework.is_from_pypi() || is_old)
+    });
     let conflict = |wheel: Labelled<'_>| {
         let releases = wheel.framework.releases.iter();
         let named = releases.filter(|it| meets(&it.version, wheel.version) == Some(true));
-        let abis = named.filter_map(|it| match it.on_pypi("cxx11_abi")?.as_i64()? {
-            1 => Some("TRUE"),
+        let abis = named.filter_map(|it| match it.on_pypi("cxx11_abi") {
+            Some(abi) if abi.as_i64()? == 1 => Some("TRUE"),
+            None if newer(first, &it.version) != Some(true) => None,
             _ => Some("FALSE"),
         });
         let [abi] = *distinct(abis) else { return None };
@@ -59,7 +61,36 @@ pub fn for_other_abis(frameworks: &[Framework<'_>], knowledge: &PinKnowledge) ->
             ..PinConflict::new("abi", Severity::Error, wheel.pin, &wheel.framework.pin)
         })
     };
-    from_pypi.filter_map(conflict).collect()
+    published.filter_map(conflict).collect()
+}
+
+/// Wheels with the C++ ABI of PyPI's builds in an image with a build of its publisher, which has the other one.
+pub fn for_own_builds(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
+    let of_stage = |stage: &Stage| {
+        let base = knowledge.kept_base(stage)?;
+        let is_own = base.repository.ends_with(&knowledge.partners.own_builds);
+        let other = Pin {
+            manager: "base".to_owned(),
+            text: base.reference.clone()?,
+            ..Pin::default()
+        };
+        let pins = stage
+            .pins
+            .iter()
+            .filter(|pin| !pin.replaced && pin.environment.is_empty());
+        let public = pins.filter(|pin| {
+            pin.local
+                .as_deref()
+                .is_some_and(|it| it.contains("cxx11abiFALSE"))
+        });
+        let conflict = |pin| PinConflict {
+            built_for: "FALSE".to_owned(),
+            fitting: vec!["TRUE".to_owned()],
+            ..PinConflict::new("abi", Severity::Error, pin, &other)
+        };
+        is_own.then(|| public.map(conflict).collect::<Vec<_>>())
+    };
+    stages.iter().filter_map(of_stage).flatten().collect()
 }
 
 fn labelled<'p>(

@@ -96,6 +96,7 @@ impl<'p> Template<'p> {
             default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
             mounts,
             gpu: self.gpu(container),
+            gpus: Vec::new(),
             rdma: self.rdma(container),
             has_unknown_claim: self.claims(container).any(|(_, class)| class.is_none()),
             runtime_class: runtime.and_then(|class| {

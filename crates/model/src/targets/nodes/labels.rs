@@ -64,6 +64,11 @@ impl NodeLabels {
         }
     }
 
+    /// The GPU of nodes with these labels, if one of them says it.
+    pub fn gpu(&self, labels: &BTreeMap<String, String>, table: &GpuTable) -> Option<String> {
+        self.read(labels).gpu(table)
+    }
+
     /// Whether a node has a GPU, by its labels and resources.
     pub(super) fn has_gpu(
         &self,
