@@ -78,8 +78,8 @@ def partner(*partners: str) -> Derive:
         row: Row = {project: str(version)}
         for name in partners:
             pin = metadata.pin(name)
-            if pin is not None:
-                row[name] = pin or "any"
+            if pin:
+                row[name] = pin
         if metadata.python:
             row["python"] = metadata.python
         return sourced(row, project, version)
@@ -204,7 +204,14 @@ COLLECTORS = (
     Collector(FRAMEWORKS, "torchaudio", ("torchaudio",), "0.8", "torchaudio", partner("torch")),
     Collector(FRAMEWORKS, "triton", ("triton",), "2.0", "triton", partner("torch")),
     Collector(FRAMEWORKS, "vllm", ("vllm",), "0.2", "vllm", partner("torch", "torchvision", "torchaudio", "xformers", "triton")),
-    Collector(FRAMEWORKS, "xformers", ("xformers",), "0.0.20", "xformers", partner("torch")),
+    Collector(FRAMEWORKS, "xformers", ("xformers",), "0.0.13", "xformers", partner("torch")),
     Collector(FRAMEWORKS, "torchtext", ("torchtext",), "0.9", "torchtext", partner("torch")),
+    Collector(FRAMEWORKS, "torchdata", ("torchdata",), "0.3", "torchdata", partner("torch")),
+    Collector(FRAMEWORKS, "torchcodec", ("torchcodec",), "0.0.1", "torchcodec", partner("torch")),
+    Collector(FRAMEWORKS, "torchao", ("torchao",), "0.2", "torchao", partner("torch")),
+    Collector(FRAMEWORKS, "sgl-kernel", ("sgl-kernel",), "0.1", "sgl-kernel", partner("torch")),
+    Collector(FRAMEWORKS, "vllm-flash-attn", ("vllm-flash-attn",), "2.5.6", "vllm-flash-attn", partner("torch")),
+    Collector(FRAMEWORKS, "autoawq-kernels", ("autoawq-kernels",), "0.0.1", "autoawq-kernels", partner("torch")),
+    Collector(FRAMEWORKS, "auto-gptq", ("auto-gptq",), "0.4.2", "auto-gptq", partner("torch")),
     Collector(FRAMEWORKS, "sglang", ("sglang",), "0.4.3.post3", "sglang", sglang),
 )

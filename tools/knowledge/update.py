@@ -152,12 +152,15 @@ IGNORED = ("source", "confidence", "note", "status", "from", "ptx")
 
 
 def differences(old: dict[str, Any], new: dict[str, Any], place: str = "") -> list[str]:
-    """Fields that both have and that differ. What is unknown in either does not count."""
+    """Fields that both have and that differ. What is unknown in either does not count.
+
+    `torch_declared` is what METADATA requires where `torch` is what the wheel loads with.
+    """
     lines = []
     for name in old.keys() & new.keys():
         if name.rpartition("_")[2] in IGNORED:
             continue
-        before, after = plain(old[name]), plain(new[name])
+        before, after = plain(old.get(f"{name}_declared", old[name])), plain(new[name])
         if isinstance(before, dict) and isinstance(after, dict):
             lines += differences(before, after, f"{place}{name}.")
         elif before != after and "unknown" not in (before, after) and ["unknown"] not in (before, after):

@@ -13,7 +13,7 @@ from .. import collectors
 from ..__main__ import TABLES
 from ..index import Index
 from ..rows import rows_of
-from ..update import update, verify
+from ..update import differences, update, verify
 from .server import Server, wheel
 
 LINUX = "cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -75,6 +75,14 @@ class Update(unittest.TestCase):
             report = verify(Index(server.url), self.tables, 3)
         self.assertEqual(report.look, ["frameworks.yaml, vllm, vllm 0.33.0: torch is ==2.13.0, derived ==2.14.0"])
         self.assertEqual(len(report.rows), 3)
+
+
+class Differences(unittest.TestCase):
+    def test_what_a_wheel_loads_with_is_not_what_it_declares(self) -> None:
+        row = {"torchtext": "0.18.0", "torch": ">=2.3,<2.4", "torch_declared": ">=2.3.0"}
+        self.assertEqual(differences(row, {"torchtext": "0.18.0", "torch": ">=2.3.0"}), [])
+        self.assertEqual(differences(row, {"torchtext": "0.18.0", "torch": ">=2.4"}), ["torch is >=2.3.0, derived >=2.4"])
+        self.assertEqual(differences(row, {"torchtext": "0.18.0"}), [])
 
 
 class Toolkit(unittest.TestCase):
