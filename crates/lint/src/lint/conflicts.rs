@@ -22,6 +22,7 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
         .collect();
     [
         partners::of_other_releases(&found, knowledge),
+        partners::of_newest_release(&found, knowledge),
         partners::of_other_cudas(&found, knowledge),
         libraries::of_other_versions(&found, knowledge),
         libraries::of_other_compilers(&found, knowledge),

@@ -183,7 +183,8 @@ pub struct Pin {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PinConflict {
-    /// What contradicts: `partner` (built for a different PyTorch than the same command requests), `successor` (than another command installs),
+    /// What contradicts: `partner` (built for a different PyTorch than the same command requests), `successor` (than another command installs), `newest`
+    /// (its newest release, which pip installs, is),
     /// `guest` (than the base image has), `mixed` (for a different CUDA than PyTorch), `library` or `required` (PyTorch requires a different
     /// version), `exchanged` (a later command replaces what PyTorch requires), `files` (overwrites files that PyTorch requires), `label`, `abi` or
     /// `major` (a wheel for a different PyTorch, C++ ABI or CUDA major), `twice` (two versions of one package).

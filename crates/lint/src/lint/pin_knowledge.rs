@@ -65,6 +65,7 @@ pub struct Partner {
     pub bound: bool,
     pub newest: bool,
     pub requires_exactly: bool,
+    pub undeclared: bool,
     pub extras: BTreeMap<String, String>,
 }
 
@@ -139,6 +140,10 @@ pub struct Requirement {
     pub framework: Option<String>,
     /// The extra that requires it; empty if all installations do.
     pub extra: String,
+    /// METADATA says so, and not only the symbols of its libraries.
+    pub is_declared: bool,
+    /// With another framework it only loses a part.
+    pub is_warning: bool,
     pub source: String,
 }
 
@@ -353,6 +358,8 @@ impl Requirement {
             version: text(&partner.component)?,
             framework: text(framework),
             extra: text("extra").unwrap_or_default(),
+            is_declared: row.get("below").or(row.get("above")).is_none(),
+            is_warning: text("severity").is_some_and(|it| it == "warning"),
             source: text("source").unwrap_or_default(),
         })
     }

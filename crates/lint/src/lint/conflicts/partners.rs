@@ -40,6 +40,10 @@ pub fn of_other_releases(
                 .entry(&pin.component)
                 .or_insert_with(|| fitting_versions(&pair, knowledge));
             let (kind, severity) = pair.kind();
+            let severity = match required.iter().all(|it| it.is_warning) {
+                true => Severity::Warning,
+                false => severity,
+            };
             conflicts.push(PinConflict {
                 built_for: specifiers.join(" or ").replace("==", ""),
                 fitting: fitting.clone(),
@@ -49,6 +53,48 @@ pub fn of_other_releases(
         }
     }
     conflicts
+}
+
+/// Partners without a version whose newest release does not say which framework it needs: pip installs it beside any.
+pub fn of_newest_release(
+    frameworks: &[Framework<'_>],
+    knowledge: &PinKnowledge,
+) -> Vec<PinConflict> {
+    let kept = frameworks
+        .iter()
+        .filter(|it| it.pin.version.is_some() && !it.releases.is_empty());
+    let of_framework = |framework| {
+        let pins = Framework::unversioned(framework);
+        let conflict = |pin| newest(framework, pin, knowledge);
+        pins.filter_map(conflict).collect::<Vec<_>>()
+    };
+    kept.flat_map(of_framework).collect()
+}
+
+fn newest(framework: &Framework<'_>, pin: &Pin, knowledge: &PinKnowledge) -> Option<PinConflict> {
+    let partner = knowledge
+        .partner(pin)
+        .filter(|it| it.bound || it.undeclared)?;
+    let row = knowledge.requirements(partner).last()?;
+    let needed = row.framework.as_deref().filter(|_| !row.is_declared)?;
+    // An index for one CUDA has only what was built for it.
+    let is_built = |cuda: &str| {
+        let mut releases = knowledge.releases_satisfying(needed).into_iter();
+        releases.any(|it| it.variants.iter().any(|it| it.cuda == cuda))
+    };
+    let is_there = !pin.only_index || pin.cuda.as_deref().is_some_and(is_built);
+    let pair = Pair {
+        framework,
+        pin,
+        partner,
+        is_together: false,
+    };
+    (is_there && !framework.satisfies(needed)).then(|| PinConflict {
+        built_for: format!("{} for PyTorch {needed}", row.version),
+        fitting: fitting_versions(&pair, knowledge),
+        source: row.source.clone(),
+        ..PinConflict::new("newest", Severity::Error, pin, &framework.pin)
+    })
 }
 
 /// Partners that are released with the framework, but installed for a different CUDA.
@@ -102,7 +148,9 @@ impl Pair<'_> {
 
     fn kind(&self) -> (&'static str, Severity) {
         match self.framework.is_base {
+            true if self.partner.undeclared => ("guest", Severity::Error),
             true => ("guest", Severity::Warning),
+            false if self.partner.undeclared => ("partner", Severity::Error),
             false if self.is_together || self.partner.bound => ("partner", Severity::Error),
             false => ("successor", Severity::Warning),
         }
@@ -110,6 +158,15 @@ impl Pair<'_> {
 }
 
 impl Framework<'_> {
+    /// The packages beside it for which pip takes the newest release.
+    fn unversioned(&self) -> impl Iterator<Item = &Pin> {
+        let pins = self.others.iter().copied();
+        pins.filter(|pin| {
+            let is_kept = !pin.replaced && !pin.present && !pin.alone;
+            pin.manager == "pip" && pin.specifier.is_empty() && is_kept
+        })
+    }
+
     fn satisfies(&self, specifier: &str) -> bool {
         self.releases.iter().any(|it| it.satisfies(specifier))
     }
@@ -134,9 +191,9 @@ fn requirements<'k>(pair: &Pair<'_>, knowledge: &'k PinKnowledge) -> Vec<&'k Req
         .collect()
 }
 
-/// The releases of a partner that accept the framework.
+/// The releases of a partner that accept the framework, newest first.
 fn fitting_versions(pair: &Pair<'_>, knowledge: &PinKnowledge) -> Vec<String> {
-    let rows = knowledge.requirements(pair.partner).iter();
+    let rows = knowledge.requirements(pair.partner).iter().rev();
     let accepts = |it: &&Requirement| {
         let specifier = it.framework.as_deref();
         specifier.is_some_and(|specifier| pair.framework.satisfies(specifier))
