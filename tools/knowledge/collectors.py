@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from . import torch
+from . import pins, torch
 from .index import File, Index
 from .metadata import Metadata
 from .rows import Row
@@ -34,9 +34,14 @@ class Collector:
     project_field: str = ""
     """Where a row has the project, if the list is about several."""
     newest_first: bool = False
+    extra: str | None = None
+    """The extra that its rows are about, if the list has rows of several."""
 
     def release(self, row: Row) -> tuple[str, Version] | None:
-        """Which release a row is about."""
+        """Which release a row of this collector is about."""
+        return self._release(row) if self.extra in (None, row.get("extra")) else None
+
+    def _release(self, row: Row) -> tuple[str, Version] | None:
         project = str(row[self.project_field]) if self.project_field else self.projects[0]
         try:
             return project, Version(str(row[self.field]))
@@ -45,7 +50,7 @@ class Collector:
 
     def order(self, row: Row) -> Any:
         """A key by which rows are sorted; a row without a version comes first."""
-        return self.release(row) or ("", Version("0"))
+        return self._release(row) or ("", Version("0"))
 
     def missing(self, index: Index, rows: list[Row]) -> list[tuple[str, Version, list[File]]]:
         """Releases that no row is about."""
@@ -105,12 +110,12 @@ def is_stack(name: str) -> bool:
 
 def pins_of(metadata: Metadata, extra: str, chosen: tuple[str, ...] = ()) -> list[Row]:
     """Requirements on packages of the GPU stack; of those that are `chosen`, if any are."""
-    pins = []
+    found = []
     for requirement in metadata.requirements(extra):
         name = canonicalize_name(requirement.name)
         if is_stack(name) and (not chosen or name.startswith(chosen)):
-            pins.append({"package": name, "specifier": str(requirement.specifier)})
-    return sorted(pins, key=lambda pin: pin["package"])
+            found.append({"package": name, "specifier": str(requirement.specifier)})
+    return sorted(found, key=lambda pin: pin["package"])
 
 
 CHOSEN = ("nvidia-cublas", "nvidia-cuda-nvcc", "nvidia-cuda-runtime", "nvidia-cudnn", "nvidia-nccl", "tensorrt")
@@ -132,14 +137,9 @@ def jax_plugin(_: Index, project: str, version: Version, files: list[File]) -> R
     return sourced(row, project, version)
 
 
-def onnxruntime(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
-    """What `onnxruntime-gpu[cuda,cudnn]` adds."""
-    metadata = one_wheel(files).metadata()
-    extras = metadata.requirements("cuda") + metadata.requirements("cudnn")
-    row: Row = {"onnxruntime_gpu": str(version), "extras_cuda_cudnn": [f"{r.name}{r.specifier}" for r in extras]}
-    if not extras:
-        row["note"] = "none declared"
-    return sourced(row, project, version)
+def nvidia(extra: str = "") -> Derive:
+    """Rows of what a release requires of NVIDIA's packages."""
+    return lambda index, project, version, files: pins.row(index, project, version, files, extra)
 
 
 # The components of a row, and the projects that hold them; CUDA 12's have a suffix.
@@ -199,7 +199,19 @@ COLLECTORS = (
     Collector("cuda", "toolkits", ("cuda-toolkit",), "12.0", "toolkit", toolkit),
     Collector(FRAMEWORKS, "tensorflow_and_cuda_pins", ("tensorflow",), "2.14", "tensorflow", tensorflow),
     Collector(FRAMEWORKS, "jax_plugins", ("jax-cuda12-plugin", "jax-cuda13-plugin"), "0.4.30", "version", jax_plugin, "plugin"),
-    Collector(FRAMEWORKS, "onnxruntime_gpu_extras", ("onnxruntime-gpu",), "1.18", "onnxruntime_gpu", onnxruntime),
+    *(
+        Collector(FRAMEWORKS, "nvidia_pins", (project,), oldest, "version", nvidia(extra), "package", extra=extra)
+        for project, oldest, extra in (
+            ("torch", "1.13", ""),
+            ("tensorflow", "2.14", "and-cuda"),
+            ("jax-cuda12-plugin", "0.4.30", "with-cuda"),
+            ("jax-cuda13-plugin", "0.4.30", "with-cuda"),
+            ("onnxruntime-gpu", "1.21", "cuda"),
+            ("onnxruntime-gpu", "1.21", "cudnn"),
+            ("vllm", "0.2", ""),
+            ("sglang", "0.4", ""),
+        )
+    ),
     Collector(FRAMEWORKS, "torchvision", ("torchvision",), "0.9", "torchvision", partner("torch")),
     Collector(FRAMEWORKS, "torchaudio", ("torchaudio",), "0.8", "torchaudio", partner("torch")),
     Collector(FRAMEWORKS, "triton", ("triton",), "2.0", "triton", partner("torch")),

@@ -84,7 +84,8 @@ def extend(index: Index, path: Path, collector: Collector, report: Report) -> No
         return
     for (project, version, _), result in derive_all(index, collector, missing):
         if isinstance(result, Exception):
-            report.failures.append(f"{project} {version}: {result}")
+            failure = f"{project} {version}: {result}"
+            report.failures += [failure] if failure not in report.failures else []
             report.incomplete.add(collector.table)
         elif result is not None:
             new.append(result)

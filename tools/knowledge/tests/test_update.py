@@ -74,7 +74,7 @@ class Update(unittest.TestCase):
             publish(server, "jax-cuda13-plugin", "0.12.0.1")
             report = verify(Index(server.url), self.tables, 3)
         self.assertEqual(report.look, ["frameworks.yaml, vllm, vllm 0.33.0: torch is ==2.13.0, derived ==2.14.0"])
-        self.assertEqual(len(report.rows), 3)
+        self.assertEqual(len(report.rows), 6)
 
 
 class Differences(unittest.TestCase):
