@@ -6,6 +6,7 @@
 mod duplicates;
 mod framework;
 mod libraries;
+mod nvidia_pins;
 mod partners;
 mod wheels;
 
@@ -31,6 +32,7 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
         wheels::for_other_abis(&found, knowledge),
         wheels::for_own_builds(stages, knowledge),
         wheels::for_other_cudas(&installed, knowledge),
+        nvidia_pins::conflicts(&installed, knowledge),
         duplicates::all(stages),
     ]
     .concat()

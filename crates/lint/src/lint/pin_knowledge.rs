@@ -19,6 +19,8 @@ pub struct PinKnowledge {
     pub releases: Vec<Release>,
     /// What packages take from the system.
     pub needs: Vec<LibraryNeed>,
+    /// What releases require of NVIDIA's packages.
+    nvidia_pins: Vec<NvidiaPins>,
     /// By partner, what each of its releases requires, oldest first.
     requirements: HashMap<String, Vec<Requirement>>,
 }
@@ -45,6 +47,35 @@ pub struct Partners {
     base_images: Vec<BaseImages>,
     pub library_packages: Vec<LibraryPackage>,
     requires_framework: Vec<String>,
+    plugins: Vec<Plugin>,
+}
+
+/// An extra of a package that installs a plugin of the same version, with an extra of that.
+#[derive(Debug, Deserialize)]
+struct Plugin {
+    package: String,
+    extra: String,
+    plugin: String,
+    plugin_extra: String,
+}
+
+/// What a release requires of NVIDIA's packages, with an extra or always.
+#[derive(Debug, Deserialize)]
+pub struct NvidiaPins {
+    package: String,
+    pub version: String,
+    #[serde(default)]
+    extra: String,
+    pub pins: Vec<NvidiaPin>,
+    #[serde(default)]
+    pub source: String,
+}
+
+/// A requirement on one of NVIDIA's packages.
+#[derive(Debug, Deserialize)]
+pub struct NvidiaPin {
+    pub package: String,
+    pub specifier: String,
 }
 
 /// Where conda finds the framework.
@@ -214,16 +245,36 @@ impl PinKnowledge {
         let requirements = partners.partners.iter().map(of_partner);
         let requirements = requirements.collect::<Result<_>>()?;
         let Releases { releases } = table(&partners.releases)?;
-        let needs = lists.get("needs").cloned().unwrap_or_default();
-        let needs = serde_json::from_value(needs).map_err(|error| Error::Rule {
-            problem: format!("needs: {error}"),
-        })?;
+        let needs = rows(&lists, "needs")?;
+        let nvidia_pins = rows(&lists, "nvidia_pins")?;
         Ok(PinKnowledge {
             needs,
+            nvidia_pins,
             partners,
             releases,
             requirements,
         })
+    }
+
+    /// What a package requires of NVIDIA's packages with its extras, in all its releases.
+    pub fn nvidia_pins(&self, pin: &Pin) -> impl Iterator<Item = &NvidiaPins> {
+        let has = move |extra: &str| extra.is_empty() || pin.extras.iter().any(|it| it == extra);
+        let plugin = move |row: &NvidiaPins| {
+            let mut plugins = self.partners.plugins.iter();
+            plugins.any(|it| {
+                it.package == pin.name
+                    && has(&it.extra)
+                    && (&it.plugin, &it.plugin_extra) == (&row.package, &row.extra)
+            })
+        };
+        let rows = self.nvidia_pins.iter();
+        rows.filter(move |row| (row.package == pin.name && has(&row.extra)) || plugin(row))
+    }
+
+    /// Whether a package is a library that the framework requires in one version.
+    pub fn is_required_library(&self, pin: &Pin) -> bool {
+        let mut libraries = self.partners.libraries.iter();
+        libraries.any(|it| it.component == pin.component)
     }
 
     /// Whether a package is the framework.
@@ -294,6 +345,14 @@ impl PinKnowledge {
         let releases = self.releases.iter();
         releases.filter(|it| it.satisfies(specifier)).collect()
     }
+}
+
+/// The rows of a list of a table.
+fn rows<T: serde::de::DeserializeOwned>(lists: &HashMap<String, Value>, key: &str) -> Result<T> {
+    let rows = lists.get(key).cloned().unwrap_or_default();
+    serde_json::from_value(rows).map_err(|error| Error::Rule {
+        problem: format!("{key}: {error}"),
+    })
 }
 
 impl Partners {
