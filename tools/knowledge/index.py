@@ -43,6 +43,8 @@ class File:
     """The day, `2026-10-28`; empty where the index does not say."""
     metadata: bool = False
     """Whether METADATA is published beside the file (PEP 658)."""
+    yanked: bool = False
+    """Whether pip installs it only if its version is pinned with `==` (PEP 592)."""
 
     def runs_on_linux(self) -> bool:
         """Whether this is a wheel for Linux on x86-64."""
@@ -57,12 +59,12 @@ class Index:
         self.url = (url or configured()).rstrip("/") + "/"
         self._projects: dict[str, list[File]] = {}
 
-    def files(self, project: str) -> list[File]:
-        """The files of a project that are not yanked; an unknown project has none."""
+    def files(self, project: str, yanked: bool = False) -> list[File]:
+        """The files of a project, without those that are yanked unless they are asked for; an unknown project has none."""
         name = canonicalize_name(project)
         if name not in self._projects:
             self._projects[name] = self._read(name)
-        return self._projects[name]
+        return [file for file in self._projects[name] if yanked or not file.yanked]
 
     def releases(self, project: str) -> dict[Version, list[File]]:
         """The wheels for Linux of each stable release, the oldest release first."""
@@ -83,7 +85,7 @@ class Index:
                 return []
             raise
         entries = json.loads(text)["files"] if is_json else links(text)
-        files = [file_of(entry, url) for entry in entries if not entry.get("yanked")]
+        files = [file_of(entry, url) for entry in entries]
         return [file for file in files if file is not None]
 
 
@@ -101,7 +103,7 @@ def file_of(entry: dict[str, object], page: str) -> File | None:
         return None
     url = urldefrag(urljoin(page, str(entry["url"]))).url
     metadata = bool(entry.get("core-metadata") or entry.get("dist-info-metadata"))
-    return File(name, url, version, tags, str(entry.get("upload-time", ""))[:10], metadata)
+    return File(name, url, version, tags, str(entry.get("upload-time", ""))[:10], metadata, bool(entry.get("yanked", False)))
 
 
 class _Links(HTMLParser):

@@ -10,10 +10,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from . import published, review
+from . import published, review, tags
 from .collectors import COLLECTORS, Collector
 from .index import File, Index
-from .rows import Row, insert, rows_of, set_date
+from .rows import Row, insert, rows_of, set_date, split, text_of
 
 WORKERS = 8
 Release = tuple[str, Version, list[File]]
@@ -54,6 +54,7 @@ def update(index: Index, tables: Path, today: str | None = None) -> Report:
     report = Report(today or datetime.datetime.now(datetime.timezone.utc).date().isoformat())
     for collector in COLLECTORS:
         extend(index, tables / f"{collector.table}.yaml", collector, report)
+    extend_tags(index, tables / "frameworks.yaml", report)
     write_published(index, tables / "published.yaml", report)
     report.look += review.beyond_ranges((tables / "cuda.yaml").read_text())
     report.look += review.beyond_matrix(index, (tables / "cudnn.yaml").read_text())
@@ -95,6 +96,32 @@ def extend(index: Index, path: Path, collector: Collector, report: Report) -> No
                 report.look += review.compare(index, project, version)
     if new:
         path.write_text(insert(text, collector.key, new, collector.order, collector.newest_first))
+
+
+def extend_tags(index: Index, path: Path, report: Report) -> None:
+    """Adds the releases that `wheel_tags` lacks."""
+    text = path.read_text()
+    before, _, after = split(text, tags.KEY)
+    known = rows_of(text, tags.KEY)
+    rows: list[Row] = []
+    for package in tags.PACKAGES:
+        own = [row for row in known if row["package"] == package]
+        try:
+            own, fresh = tags.extended(index, package, own)
+        except Exception as error:  # noqa: BLE001
+            # One project that cannot be read must not hide the others.
+            report.failures.append(f"{tags.KEY}, {package}: {error}")
+            report.incomplete.add(path.stem)
+        else:
+            if fresh:
+                report.rows[f"{path.name}, {tags.KEY}: {package}"] = fresh
+        rows += own
+    path.write_text(before + "".join(text_of(typed(row)) for row in rows) + after)
+
+
+def typed(row: Row) -> Row:
+    """A row whose truth values are none of the texts that tables are read as."""
+    return {key: {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value for key, value in row.items()}
 
 
 def derive_all(index: Index, collector: Collector, releases: list[Release]) -> list[tuple[Release, Row | None | Exception]]:
@@ -145,6 +172,10 @@ def verify(index: Index, tables: Path, last: int) -> Report:
                 continue
             report.rows.setdefault(f"{collector.table}.yaml, {collector.key}: {project}", []).append(str(version))
             report.look += [f"{place}: {line}" for line in differences(known[project, version], result or {})]
+    rows = rows_of((tables / "frameworks.yaml").read_text(), tags.KEY)
+    for package in tags.PACKAGES:
+        own = [row for row in rows if row["package"] == package]
+        report.look += [f"frameworks.yaml, {tags.KEY}, {line}" for line in tags.differences(index, package, own, last)]
     return report
 
 
