@@ -2,7 +2,8 @@
 
 use super::facts::{IndexFault, Pin, Stage};
 use super::kind::FileKind;
-use super::pin_knowledge::{PinKnowledge, is_number};
+use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::is_number;
 use imgcheck_base::version::{first_numbers, newer};
 use imgcheck_model::finding::Severity;
 

@@ -1,7 +1,8 @@
 //! Frameworks that are pinned for a CUDA or a Python that no build exists for: `lint.never_built`.
 
 use super::facts::{NeverBuilt, Pin, Stage};
-use super::pin_knowledge::{PinKnowledge, Release, distinct, is_major_minor, is_release};
+use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::{Release, distinct, is_major_minor, is_release};
 use imgcheck_base::version::{first_numbers, newer};
 use imgcheck_model::finding::Severity;
 
@@ -14,7 +15,40 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let for_cuda = pinned.iter().filter_map(|it| it.for_cuda(knowledge));
     let for_python = pinned.iter().flat_map(Pinned::for_pythons);
     let wheels = stages.iter().flat_map(for_other_pythons);
-    for_cuda.chain(for_python).chain(wheels).collect()
+    let others = stages
+        .iter()
+        .flat_map(|stage| without_wheel(stage, knowledge));
+    for_cuda
+        .chain(for_python)
+        .chain(wheels)
+        .chain(others)
+        .collect()
+}
+
+/// Other packages that have neither a wheel for the Python of the stage nor a source distribution.
+fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
+    let pins: Vec<&Pin> = stage.pins.iter().collect();
+    let certain = pins.iter().filter(|pin| {
+        let is_from_pypi = pin.manager == "pip" && pin.index.is_none();
+        is_from_pypi && !pin.conditional && !pin.constraint && !knowledge.is_framework(pin)
+    });
+    let fault = |pin: &&&Pin| {
+        let tags = knowledge.wheel_tags(pin).filter(|it| !it.sdist)?;
+        let range = tags.python.as_ref()?;
+        let pythons = pythons(stage, &pins, pin).into_iter();
+        let minors = pythons.filter_map(|it| first_numbers(it, 2));
+        let mut minors = minors.filter(|it| is_major_minor(it) && !range.contains(it));
+        let python = minors.next()?;
+        let built_for = vec![range.written()];
+        Some(NeverBuilt::new(
+            "python",
+            Severity::Error,
+            pin,
+            &python,
+            built_for,
+        ))
+    };
+    certain.filter_map(|pin| fault(&pin)).collect()
 }
 
 /// Files of wheels for another Python than the stage has.

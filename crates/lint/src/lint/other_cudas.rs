@@ -1,7 +1,8 @@
 //! Frameworks that are installed for a different CUDA than intended: `lint.other_cudas`.
 
 use super::facts::{OtherCuda, Pin, Stage};
-use super::pin_knowledge::{PinKnowledge, Release, distinct, is_number, major};
+use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::{Release, distinct, is_number, major};
 use imgcheck_base::version::first_numbers;
 
 /// The frameworks of all stages that are for a different CUDA than intended.

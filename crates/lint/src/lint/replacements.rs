@@ -3,7 +3,8 @@
 mod newest;
 
 use super::facts::{Base, Pin, Replacement, Stage};
-use super::pin_knowledge::{PinKnowledge, is_release};
+use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::is_release;
 use imgcheck_base::version::{first_numbers, meets};
 use imgcheck_model::claims::Claim;
 

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use super::facts::{Pin, Stage, SystemLibrary};
-use super::pin_knowledge::{LibraryNeed, PinKnowledge, Release, is_number, major};
+use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::{LibraryNeed, Release, is_number, major};
 use imgcheck_base::version::satisfies;
 
 const LIBRARIES: [&str; 2] = ["cuda", "cudnn"];

@@ -2,7 +2,8 @@
 
 use super::facts::{Pin, Stage, Unpinned};
 use super::other_cudas::base_cuda;
-use super::pin_knowledge::{PinKnowledge, Release, Variant};
+use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::{Release, Variant};
 use imgcheck_base::version::{fits, newer};
 
 /// The unpinned frameworks of all stages.

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use crate::lint::facts::{Pin, Stage};
-use crate::lint::pin_knowledge::{PinKnowledge, Release, is_number, is_release};
+use crate::lint::pin_knowledge::PinKnowledge;
+use crate::lint::pin_tables::{Release, is_number, is_release};
 
 /// A framework, and what is installed beside it.
 pub struct Framework<'s> {

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::framework::Framework;
 use crate::lint::facts::{Pin, PinConflict};
-use crate::lint::pin_knowledge::{Library, PinKnowledge, SharedFiles, Variant, distinct, major};
+use crate::lint::pin_knowledge::PinKnowledge;
+use crate::lint::pin_tables::{Library, SharedFiles, Variant, distinct, major};
 use imgcheck_base::version::{meets, newer, satisfies};
 use imgcheck_model::finding::Severity;
 

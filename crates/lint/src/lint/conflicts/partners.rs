@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::framework::Framework;
 use crate::lint::facts::{Pin, PinConflict};
-use crate::lint::pin_knowledge::{Partner, PinKnowledge, Requirement, distinct, major};
+use crate::lint::pin_knowledge::PinKnowledge;
+use crate::lint::pin_tables::{Partner, Requirement, distinct, major};
 use imgcheck_base::version::{meets, satisfies};
 use imgcheck_model::finding::Severity;
 
@@ -40,7 +41,11 @@ pub fn of_other_releases(
                 .entry(&pin.component)
                 .or_insert_with(|| fitting_versions(&pair, knowledge));
             let (kind, severity) = pair.kind();
-            let severity = match required.iter().all(|it| it.is_warning) {
+            let is_loaded = |it: &&Requirement| {
+                let specifier = it.loads_with.as_deref();
+                it.is_warning || specifier.is_some_and(|it| framework.satisfies(it))
+            };
+            let severity = match required.iter().all(is_loaded) {
                 true => Severity::Warning,
                 false => severity,
             };

@@ -2,9 +2,8 @@
 
 use super::framework::Framework;
 use crate::lint::facts::{Pin, PinConflict, Stage};
-use crate::lint::pin_knowledge::{
-    PinKnowledge, Requirement, distinct, is_major_minor, is_number, major,
-};
+use crate::lint::pin_knowledge::PinKnowledge;
+use crate::lint::pin_tables::{Requirement, distinct, is_major_minor, is_number, major};
 use imgcheck_base::version::{meets, newer, satisfies};
 use imgcheck_model::finding::Severity;
 

@@ -91,7 +91,6 @@ fn invalid_requirements_are_errors_and_paths_are_ignored() {
     for text in [
         ".",
         "./package[extra]",
-        "git+https://x/y.git",
         "/opt/x.tar.gz",
     ] {
         assert_eq!(python(text), Ok(None), "{text}");
@@ -209,4 +208,17 @@ fn a_uv_backend_is_a_pytorch_index() {
     let mut pin = Pin::default();
     index.apply(&mut pin);
     assert_eq!((pin.cuda, pin.index.as_deref()), (None, Some("auto")));
+}
+
+#[test]
+fn a_repository_names_the_package() {
+    for (text, name) in [
+        ("git+https://github.com/a/detectron2.git", "detectron2"),
+        ("git+ssh://git@github.com/a/Simple_KNN.git@v1#subdirectory=x", "simple-knn"),
+        ("git+https://x/y@main#egg=apex[all]&subdirectory=z", "apex"),
+    ] {
+        let pin = python(text).unwrap().unwrap();
+        assert_eq!((pin.name.as_str(), pin.version), (name, None), "{text}");
+    }
+    assert_eq!(python("git+https://x/$NAME").unwrap(), None);
 }

@@ -1,7 +1,8 @@
 //! Packages without a version, whose newest release requires a newer framework than the installed one.
 
 use crate::lint::facts::{Pin, Replacement, Stage};
-use crate::lint::pin_knowledge::{Partner, PinKnowledge, Release, Requirement};
+use crate::lint::pin_knowledge::PinKnowledge;
+use crate::lint::pin_tables::{Partner, Release, Requirement};
 use imgcheck_base::version::newer;
 
 /// A package without a version, beside an installed framework.
