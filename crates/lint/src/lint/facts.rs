@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::faults::{
-    IndexFault, NeverBuilt, OtherCuda, PinConflict, Replacement, SettingFault, SystemLibrary,
-    Unpinned,
+    IndexFault, NeverBuilt, OtherCuda, PinConflict, Replacement, SettingFault, SourceBuild,
+    SystemLibrary, Unpinned,
 };
 use super::ignores::InlineIgnore;
 use imgcheck_model::claims::Claim;
@@ -35,6 +35,8 @@ pub struct Sources {
     pub system_libraries: Vec<SystemLibrary>,
     /// Builds that the index of a command does not have, or chooses by what the builder has.
     pub index_faults: Vec<IndexFault>,
+    /// Packages that pip compiles, and whose build lacks PyTorch or nvcc.
+    pub source_builds: Vec<SourceBuild>,
     /// PyTorch without a version, where neither an index nor another package decides which one is installed.
     pub unpinned: Vec<Unpinned>,
     /// Variables of the image with which a package fails, in every release that it may be.

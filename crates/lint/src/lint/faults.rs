@@ -208,6 +208,39 @@ impl IndexFault {
     }
 }
 
+/// A package that pip compiles, and whose build lacks something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceBuild {
+    /// What it lacks: `isolated` (it imports PyTorch, and pip does not show it the installed one) or `compiler` (nvcc).
+    pub kind: String,
+    /// The name of the package.
+    pub name: String,
+    /// How severe it is: `note` if it depends on the release of pip.
+    pub severity: Severity,
+    /// The package.
+    pub pin: Pin,
+    /// The base image without a compiler; empty otherwise.
+    #[serde(default)]
+    pub base: String,
+    /// The location of the package.
+    pub location: Location,
+}
+
+impl SourceBuild {
+    /// What the build of a package lacks.
+    pub fn new(kind: &str, severity: Severity, pin: &Pin) -> Self {
+        SourceBuild {
+            kind: kind.to_owned(),
+            name: pin.name.clone(),
+            severity,
+            pin: pin.clone(),
+            base: String::new(),
+            location: pin.location.clone(),
+        }
+    }
+}
+
 /// A PyTorch without a version.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

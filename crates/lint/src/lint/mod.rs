@@ -34,6 +34,7 @@ mod script;
 mod settings;
 mod settle;
 mod setup;
+mod source_builds;
 mod stage;
 mod system_libraries;
 mod text;
@@ -48,7 +49,7 @@ pub use command::commands;
 pub use context::{Neighbour, Neighbours};
 pub use facts::{
     Base, BaseFinding, IndexFault, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement,
-    SearchDirectory, Sources, Stage, SystemLibrary, Unpinned, Variable,
+    SearchDirectory, SourceBuild, Sources, Stage, SystemLibrary, Unpinned, Variable,
 };
 pub use ignores::InlineIgnore;
 pub use install::Argument;

@@ -168,7 +168,7 @@ impl Framework<'_> {
         let pins = self.others.iter().copied();
         pins.filter(|pin| {
             let is_kept = !pin.replaced && !pin.present && !pin.alone;
-            pin.manager == "pip" && pin.specifier.is_empty() && is_kept
+            pin.manager == "pip" && pin.version.is_none() && pin.specifier.is_empty() && is_kept
         })
     }
 

@@ -88,11 +88,7 @@ fn invalid_requirements_are_errors_and_paths_are_ignored() {
     assert!(python("torch=2.1").is_err());
     assert!(python("torch==").is_err());
     assert!(python("torch==2.1; what").is_err());
-    for text in [
-        ".",
-        "./package[extra]",
-        "/opt/x.tar.gz",
-    ] {
+    for text in [".", "./package[extra]", "/opt/x.tar.gz"] {
         assert_eq!(python(text), Ok(None), "{text}");
     }
 }
@@ -214,7 +210,10 @@ fn a_uv_backend_is_a_pytorch_index() {
 fn a_repository_names_the_package() {
     for (text, name) in [
         ("git+https://github.com/a/detectron2.git", "detectron2"),
-        ("git+ssh://git@github.com/a/Simple_KNN.git@v1#subdirectory=x", "simple-knn"),
+        (
+            "git+ssh://git@github.com/a/Simple_KNN.git@v1#subdirectory=x",
+            "simple-knn",
+        ),
         ("git+https://x/y@main#egg=apex[all]&subdirectory=z", "apex"),
     ] {
         let pin = python(text).unwrap().unwrap();
