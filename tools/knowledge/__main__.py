@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .boundaries import boundaries
 from .index import Index
+from .symbols import markdown, missing
 from .update import update, verify
 
 TABLES = Path(__file__).resolve().parents[2] / "rules" / "knowledge"
@@ -24,8 +25,14 @@ def main() -> int:
     again.add_argument("--last", type=int, default=3, metavar="N", help="how many rows of each project (default 3)")
     sides = commands.add_parser("boundaries", help="compare the ranges of processes/ with the releases on both sides of each boundary")
     sides.add_argument("--every", action="store_true", help="look at all releases of a range, not only at its first and last")
+    loads = commands.add_parser("symbols", help="tell which releases of torch lack symbols that the extensions of a wheel need")
+    loads.add_argument("project", help="a project, such as torchcodec")
+    loads.add_argument("version", help="its release")
+    loads.add_argument("torch", nargs="+", help="releases of torch; with at least one that has all symbols")
     arguments = parser.parse_args()
-    if arguments.command == "boundaries":
+    if arguments.command == "symbols":
+        failed, text = False, markdown(missing(Index(), arguments.project, arguments.version, arguments.torch))
+    elif arguments.command == "boundaries":
         found = boundaries(Index(), arguments.tables, arguments.every)
         failed, text = bool(found.wrong or found.failures), found.markdown()
     elif arguments.command == "update":
