@@ -3,6 +3,7 @@
 mod cases;
 mod inputs;
 mod packages;
+mod public_faults;
 mod reports;
 
 use crate::program;

@@ -29,6 +29,7 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
         libraries::of_other_compilers(&found, knowledge),
         libraries::with_shared_files(&found, knowledge),
         wheels::for_other_frameworks(&found, knowledge),
+        wheels::for_other_minors(&found),
         wheels::for_other_abis(&found, knowledge),
         wheels::for_own_builds(stages, knowledge),
         wheels::for_other_cudas(&installed, knowledge),

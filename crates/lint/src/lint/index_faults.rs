@@ -39,8 +39,11 @@ fn without_label(stage: &Stage, pin: &Pin, knowledge: &PinKnowledge) -> Option<I
     let base = stage.base.as_ref();
     // An image of somebody else may configure an index.
     let is_known = base.is_none_or(|base| knowledge.base_images(&base.repository).is_some());
+    // What an earlier command installed may meet it.
+    let mut earlier = stage.pins.iter().filter(|it| it.command < pin.command);
+    let is_first = !earlier.any(|it| it.name == pin.name || knowledge.is_framework(it));
     let is_on_pypi = pin.local.is_some() && pin.index.is_none() && pin.specifier.starts_with("==");
-    (is_known && is_on_pypi).then(|| IndexFault::new("label", Severity::Error, pin))
+    (is_known && is_first && is_on_pypi).then(|| IndexFault::new("label", Severity::Error, pin))
 }
 
 /// An index of the publisher for one CUDA, and the label of a build for another.

@@ -17,8 +17,9 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Replacement> {
     let own = installed.iter().flat_map(|it| it.over_own_build(knowledge));
     let base = installed.iter().flat_map(|it| it.over_base(knowledge));
     let earlier = installed.iter().flat_map(Installed::over_earlier);
+    let newest = installed.iter().flat_map(|it| it.by_newest(knowledge));
     let foreign = installed.iter().flat_map(|it| it.foreign(knowledge));
-    let mut found: Vec<Replacement> = own.chain(base).chain(earlier).collect();
+    let mut found: Vec<Replacement> = own.chain(base).chain(earlier).chain(newest).collect();
     found.extend(newest::all(stages, knowledge));
     found.extend(foreign);
     found
@@ -109,6 +110,25 @@ impl<'s> Installed<'s> {
             })
         };
         kept.into_iter().filter_map(replacement).collect()
+    }
+
+    /// A framework without a version that replaces an older one with its newest release (`pip install -U torch`).
+    fn by_newest(&self, knowledge: &PinKnowledge) -> Option<Replacement> {
+        let newest = &knowledge.releases.first()?.version;
+        let is_unversioned = |pin: &&Pin| {
+            let is_kept = !pin.present && !pin.replaced && !pin.conditional && !pin.constraint;
+            let is_newest = pin.version.is_none() && pin.specifier.is_empty() && is_kept;
+            knowledge.is_framework(pin) && pin.manager == "pip" && is_newest
+        };
+        let pin = self.stage.pins.iter().find(is_unversioned)?;
+        let earlier = self.pins.iter().filter(|it| knowledge.is_framework(it));
+        let mut earlier = earlier.filter(|it| it.replaced && it.environment == pin.environment);
+        let other =
+            earlier.find(|it| it.command < pin.command && it.version.as_ref() != Some(newest))?;
+        Some(Replacement {
+            fitting: vec![newest.clone()],
+            ..Replacement::new("replaced", pin, other)
+        })
     }
 
     /// Packages that require a framework of PyPI, on an image with a build of its publisher.

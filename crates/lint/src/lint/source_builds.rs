@@ -69,7 +69,7 @@ pub fn all(stages: &[Stage], kind: &str, knowledge: &PinKnowledge) -> Result<Vec
     let of_stage = |stage| {
         let pins = built(stage, builds).into_iter();
         pins.filter_map(move |(pin, build)| {
-            let isolated = || builds.isolated(stage, pin, build);
+            let isolated = || builds.isolated(stage, pin, build, knowledge);
             isolated().or_else(|| builds.without_compiler(stages, stage, pin, build, knowledge))
         })
     };
@@ -120,8 +120,24 @@ impl Builds {
     }
 
     /// A build that imports PyTorch, and does not see the installed one.
-    fn isolated(&self, stage: &Stage, pin: &Pin, build: &Build) -> Option<SourceBuild> {
-        if build.imports_torch != Some(true) || pin.no_build_isolation {
+    fn isolated(
+        &self,
+        stage: &Stage,
+        pin: &Pin,
+        build: &Build,
+        knowledge: &PinKnowledge,
+    ) -> Option<SourceBuild> {
+        if build.imports_torch != Some(true) {
+            return None;
+        }
+        // pip builds all that it installs before it installs the first.
+        let frameworks = || stage.pins.iter().filter(|it| knowledge.is_framework(it));
+        let is_later = frameworks().any(|it| it.command == pin.command)
+            && !frameworks().any(|it| it.command < pin.command);
+        if is_later {
+            return Some(SourceBuild::new("isolated", Severity::Warning, pin));
+        }
+        if pin.no_build_isolation {
             return None;
         }
         let severity = match build.pyproject == Some(true) || self.has_new_pip(stage)? {

@@ -23,6 +23,12 @@ impl Framework<'_> {
         self.pin.manager == "pip" && !self.pin.replaced
     }
 
+    /// The other packages of its environment that are kept.
+    pub fn others(&self) -> impl Iterator<Item = &Pin> {
+        let pins = self.others.iter().copied();
+        pins.filter(|pin| !pin.replaced)
+    }
+
     /// Whether it is the wheel on PyPI.
     pub fn is_from_pypi(&self) -> bool {
         self.pin.cuda.is_none() && self.pin.index.is_none()

@@ -17,7 +17,9 @@ struct Requirement<'p> {
 pub fn conflicts(installed: &[Vec<&Pin>], knowledge: &PinKnowledge) -> Vec<PinConflict> {
     let of_stage = |pins: &Vec<&Pin>| {
         let kept = pins.iter().copied();
-        let kept = kept.filter(|pin| pin.manager == "pip" && !pin.replaced && pin.index.is_none());
+        // Builds with a label, and those of other indexes, require other versions.
+        let is_on_pypi = |pin: &&Pin| pin.index.is_none() && pin.local.is_none();
+        let kept = kept.filter(|pin| pin.manager == "pip" && !pin.replaced && is_on_pypi(pin));
         let all: Vec<Requirement<'_>> = kept.flat_map(|pin| requirements(pin, knowledge)).collect();
         let mut found: Vec<PinConflict> = Vec::new();
         for (at, one) in all.iter().enumerate() {

@@ -4,7 +4,7 @@ use super::framework::Framework;
 use crate::lint::facts::{Pin, PinConflict, Stage};
 use crate::lint::pin_knowledge::PinKnowledge;
 use crate::lint::pin_tables::{Requirement, distinct, is_major_minor, is_number, major};
-use imgcheck_base::version::{meets, newer, satisfies};
+use imgcheck_base::version::{first_numbers, meets, newer, satisfies};
 use imgcheck_model::finding::Severity;
 
 /// A wheel for one framework and one C++ ABI.
@@ -33,6 +33,43 @@ pub fn for_other_frameworks(
         })
     };
     labelled.filter_map(conflict).collect()
+}
+
+/// Wheels of PyTorch Geometric for a different release: `2.1.2+pt20cu118`, or those of its index `torch-2.0.1+cu118.html`.
+pub fn for_other_minors(frameworks: &[Framework<'_>]) -> Vec<PinConflict> {
+    let kept = frameworks
+        .iter()
+        .filter(|it| it.pin.version.is_some() && !it.pin.replaced);
+    let of_framework = |framework| {
+        let pins = Framework::others(framework);
+        let conflict = move |pin: &Pin| {
+            let version = minor_of_label(pin).or_else(|| minor_of_index(pin))?;
+            let mut releases = framework.releases.iter();
+            let fits = releases.any(|it| meets(&it.version, &version) == Some(true));
+            (!fits && !framework.releases.is_empty()).then(|| PinConflict {
+                built_for: version,
+                ..PinConflict::new("label", Severity::Error, pin, &framework.pin)
+            })
+        };
+        pins.filter_map(conflict).collect::<Vec<_>>()
+    };
+    kept.flat_map(of_framework).collect()
+}
+
+/// `2.0` of `pt20cu118`.
+fn minor_of_label(pin: &Pin) -> Option<String> {
+    let (digits, _) = pin.local.as_deref()?.strip_prefix("pt")?.split_once("cu")?;
+    let (major, minor) = digits.split_at_checked(1)?;
+    is_number(digits).then(|| format!("{major}.{minor}"))
+}
+
+/// `2.0` of `https://data.pyg.org/whl/torch-2.0.1+cu118.html`.
+fn minor_of_index(pin: &Pin) -> Option<String> {
+    let (_, name) = pin
+        .index
+        .as_deref()?
+        .split_once("data.pyg.org/whl/torch-")?;
+    first_numbers(name, 2).filter(|it| is_major_minor(it))
 }
 
 /// Wheels for a different C++ ABI than the framework has. From `new_abi_from` on, its own indexes may have changed it earlier than PyPI.
