@@ -103,40 +103,6 @@ def sglang(_: Index, project: str, version: Version, files: list[File]) -> Row |
     return None
 
 
-def is_stack(name: str) -> bool:
-    """Whether a package is of the GPU stack."""
-    return canonicalize_name(name).startswith(("nvidia-", "cuda-", "tensorrt"))
-
-
-def pins_of(metadata: Metadata, extra: str, chosen: tuple[str, ...] = ()) -> list[Row]:
-    """Requirements on packages of the GPU stack; of those that are `chosen`, if any are."""
-    found = []
-    for requirement in metadata.requirements(extra):
-        name = canonicalize_name(requirement.name)
-        if is_stack(name) and (not chosen or name.startswith(chosen)):
-            found.append({"package": name, "specifier": str(requirement.specifier)})
-    return sorted(found, key=lambda pin: pin["package"])
-
-
-CHOSEN = ("nvidia-cublas", "nvidia-cuda-nvcc", "nvidia-cuda-runtime", "nvidia-cudnn", "nvidia-nccl", "tensorrt")
-
-
-def tensorflow(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
-    """What `tensorflow[and-cuda]` adds."""
-    chosen = tuple(name for name in CHOSEN if name not in ("nvidia-cublas", "nvidia-cuda-nvcc"))
-    pins = [pin for pin in pins_of(one_wheel(files).metadata(), "and-cuda", chosen) if pin["package"] != "tensorrt-libs"]
-    row = {"tensorflow": str(version), "extra": "and-cuda", "pins": [pin for pin in pins if "bindings" not in pin["package"]]}
-    return sourced(row, project, version) if pins else None
-
-
-def jax_plugin(_: Index, project: str, version: Version, files: list[File]) -> Row | None:
-    """What a plugin requires `with-cuda`."""
-    metadata = one_wheel(files).metadata()
-    row = {"plugin": project, "version": str(version), "python": metadata.python}
-    row["minimums"] = pins_of(metadata, "with-cuda", CHOSEN)  # type: ignore[assignment]
-    return sourced(row, project, version)
-
-
 def nvidia(extra: str = "") -> Derive:
     """Rows of what a release requires of NVIDIA's packages."""
     return lambda index, project, version, files: pins.row(index, project, version, files, extra)
@@ -197,8 +163,6 @@ COLLECTORS = (
     Collector("pytorch", "releases", ("torch",), "1.13", "version", torch.derive, newest_first=True),
     Collector("nccl", "torch_pypi_default", ("torch",), "2.0", "to", nccl, newest_first=True),
     Collector("cuda", "toolkits", ("cuda-toolkit",), "12.0", "toolkit", toolkit),
-    Collector(FRAMEWORKS, "tensorflow_and_cuda_pins", ("tensorflow",), "2.14", "tensorflow", tensorflow),
-    Collector(FRAMEWORKS, "jax_plugins", ("jax-cuda12-plugin", "jax-cuda13-plugin"), "0.4.30", "version", jax_plugin, "plugin"),
     *(
         Collector(FRAMEWORKS, "nvidia_pins", (project,), oldest, "version", nvidia(extra), "package", extra=extra)
         for project, oldest, extra in (
