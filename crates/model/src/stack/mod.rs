@@ -14,6 +14,7 @@ mod libraries;
 mod library_search;
 mod loaded;
 mod modules;
+mod named;
 mod network;
 mod network_names;
 mod packages;
@@ -52,6 +53,7 @@ pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
+pub use named::NamingVariables;
 pub use network::Network;
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
@@ -100,6 +102,12 @@ pub struct Stack {
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
     pub missing_tools: Vec<MissingTool>,
+    /// By variable of the main process, the file because of which the directory that it names cannot be made.
+    #[serde(skip)]
+    pub files_in_place: BTreeMap<String, String>,
+    /// By variable of the main process, its words that are modules of the environment; without the variable, any word may be one.
+    #[serde(skip)]
+    pub named_modules: BTreeMap<String, Vec<String>>,
     /// What NCCL can use between machines.
     #[serde(skip)]
     pub network: Network,
@@ -202,6 +210,9 @@ pub fn read(
         }
         _ => Vec::new(),
     };
+    let naming = &catalogue.naming;
+    let modules_of = |it| named::modules(naming, root, launch, it);
+    let named_modules = environments.first().map(modules_of).unwrap_or_default();
     let overwritten_files = records.overwritten(&distributions);
     let native_modules = records.native_modules(&distributions);
     let shadowed_packages = distinct(environments.iter().flat_map(|it| &it.shadowed), |it| {
@@ -228,6 +239,8 @@ pub fn read(
         shadowed_packages,
         start_refusals,
         missing_tools,
+        files_in_place: named::files_in_place(&naming.directories, root, launch),
+        named_modules,
         network: Network::of(&inventory, &catalogue.network),
         native_modules,
         container_toolkit,

@@ -117,6 +117,10 @@ pub struct PythonFacts {
     pub start_refusals: Vec<StartRefusal>,
     /// Programs and headers that installed packages need to compile something at run time, and that are missing.
     pub missing_tools: Vec<MissingTool>,
+    /// By variable of the process, the file because of which the directory that it names cannot be made.
+    pub files_in_place: BTreeMap<String, String>,
+    /// By variable of the process, its words that are modules; without the variable, any word may be one.
+    pub named_modules: BTreeMap<String, Vec<String>>,
     /// Imports that certainly fail, of the program that the image starts and of the installed packages that imgcheck models as processes.
     pub import_failures: Vec<ImportFailure>,
 }
@@ -147,6 +151,8 @@ impl From<Stack> for StackFacts {
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
             missing_tools: stack.missing_tools,
+            files_in_place: stack.files_in_place,
+            named_modules: stack.named_modules,
             import_failures: Vec::new(),
         };
         StackFacts {
@@ -372,6 +378,17 @@ impl Installed for Facts {
     fn distribution(&self, name: &str) -> Option<&str> {
         let version = self.python.as_ref()?.distributions.get(name);
         version.map(String::as_str)
+    }
+
+    fn may_be_module(&self, variable: &str, word: &str) -> bool {
+        let python = self.python.as_ref();
+        let modules = python.and_then(|it| it.named_modules.get(variable));
+        modules.is_none_or(|it| it.iter().any(|it| it == word))
+    }
+
+    fn file_in_place(&self, variable: &str) -> Option<&str> {
+        let file = self.python.as_ref()?.files_in_place.get(variable);
+        file.map(String::as_str)
     }
 }
 
