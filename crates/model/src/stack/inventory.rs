@@ -7,9 +7,7 @@ use imgcheck_elf::facts::{Reading, ReadingKind};
 use imgcheck_image::Content;
 use imgcheck_image::{Node, RootFilesystem};
 
-use super::container_toolkit::ToolkitKnowledge;
-use super::network_names::NetworkNames;
-use super::{Evidence, EvidenceKind};
+use super::{Catalogue, Evidence, EvidenceKind};
 
 /// An ELF file.
 pub(super) struct ElfFile<'r> {
@@ -71,14 +69,18 @@ pub(super) struct Inventory<'r> {
     pub(super) driver_names: Vec<Node<'r>>,
     /// Files and links with the name of a library for the network between GPUs.
     pub(super) network_names: Vec<Node<'r>>,
+    /// Files and links that packages need to compile something, wherever they are.
+    pub(super) tool_files: Vec<Node<'r>>,
 }
 
 impl<'r> Inventory<'r> {
-    pub(super) fn take(
-        root: &'r RootFilesystem<'r>,
-        toolkit: &ToolkitKnowledge,
-        network: &NetworkNames,
-    ) -> Self {
+    pub(super) fn take(root: &'r RootFilesystem<'r>, catalogue: &Catalogue) -> Self {
+        let Catalogue {
+            toolkit,
+            network,
+            tools,
+            ..
+        } = catalogue;
         let mut inventory = Inventory {
             root,
             elf: Vec::new(),
@@ -86,6 +88,7 @@ impl<'r> Inventory<'r> {
             interpreters: Vec::new(),
             driver_names: Vec::new(),
             network_names: Vec::new(),
+            tool_files: Vec::new(),
         };
         let mut seen = HashSet::new();
         for node in root.walk_tree() {
@@ -97,6 +100,9 @@ impl<'r> Inventory<'r> {
             }
             if network.include(node.name()) && !node.is_directory() {
                 inventory.network_names.push(node);
+            }
+            if tools.are_anywhere(node.name()) && !node.is_directory() {
+                inventory.tool_files.push(node);
             }
             if toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
                 inventory.driver_names.push(node);

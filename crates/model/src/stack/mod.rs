@@ -1,5 +1,6 @@
 //! The components of an image (PyTorch, CUDA, cuDNN, Python …), each version with all evidence for it.
 
+mod assemblers;
 mod broken_environments;
 mod catalogue;
 mod component;
@@ -33,6 +34,7 @@ mod tool_knowledge;
 mod toolkit;
 mod tools;
 mod torch;
+mod weights;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -46,6 +48,7 @@ use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Launch;
 use imgcheck_loader::ProcessBudget;
 
+pub use assemblers::GpuAssembler;
 pub use broken_environments::BrokenEnvironment;
 pub use catalogue::Catalogue;
 pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
@@ -54,7 +57,7 @@ pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
 pub use named::NamingVariables;
-pub use network::Network;
+pub use network::{Network, UnloadableNetwork};
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels, PythonProgram};
@@ -63,6 +66,7 @@ pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
 pub use tools::{MissingTool, ToolKind};
+pub use weights::Weights;
 
 use inventory::Inventory;
 use shadowed_packages::Installed;
@@ -102,6 +106,9 @@ pub struct Stack {
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
     pub missing_tools: Vec<MissingTool>,
+    /// The `ptxas` that packages of the main process call.
+    #[serde(skip)]
+    pub assemblers: Vec<GpuAssembler>,
     /// By variable of the main process, the file because of which the directory that it names cannot be made.
     #[serde(skip)]
     pub files_in_place: BTreeMap<String, String>,
@@ -111,6 +118,9 @@ pub struct Stack {
     /// What NCCL can use between machines.
     #[serde(skip)]
     pub network: Network,
+    /// Models with quantized weights.
+    #[serde(skip)]
+    pub weights: Vec<Weights>,
     /// The native modules of all Python distributions.
     #[serde(skip)]
     pub native_modules: Vec<NativeModule>,
@@ -132,7 +142,7 @@ pub fn read(
     catalogue: &Catalogue,
     budget: &ProcessBudget,
 ) -> Result<Stack> {
-    let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
+    let inventory = Inventory::take(root, catalogue);
     let distributions = packages::python::distributions(&inventory);
     let records = packages::Records::read(&inventory, &distributions);
     let packages = packages::read(&inventory, &distributions, &records, catalogue);
@@ -198,18 +208,19 @@ pub fn read(
             .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let imports = importable::all(&distributions, &environments, &budget.bounds.limits)
         .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
-    let missing_tools = match (environments.first(), imports.first()) {
-        (Some(environment), Some(imports)) => {
-            let process = tools::Process {
-                root,
-                launch,
-                environment,
-                imports,
-            };
-            tools::missing(&process, &catalogue.tools)
-        }
-        _ => Vec::new(),
-    };
+    let main = environments.first().zip(imports.first());
+    let main = main.map(|(environment, imports)| tools::Process {
+        root,
+        launch,
+        environment,
+        imports,
+        components: &components,
+        anywhere: &inventory.tool_files,
+    });
+    let missing_tools = main.as_ref().map(|it| tools::missing(it, &catalogue.tools));
+    let assemblers = main
+        .as_ref()
+        .map(|it| assemblers::all(it, &catalogue.tools));
     let naming = &catalogue.naming;
     let modules_of = |it| named::modules(naming, root, launch, it);
     let named_modules = environments.first().map(modules_of).unwrap_or_default();
@@ -238,10 +249,12 @@ pub fn read(
         broken_environments: broken_environments::find(&inventory),
         shadowed_packages,
         start_refusals,
-        missing_tools,
+        missing_tools: missing_tools.unwrap_or_default(),
+        assemblers: assemblers.unwrap_or_default(),
         files_in_place: named::files_in_place(&naming.directories, root, launch),
         named_modules,
-        network: Network::of(&inventory, &catalogue.network),
+        network: Network::of(&inventory, &catalogue.network, &catalogue.toolkit),
+        weights: weights::all(&inventory),
         native_modules,
         container_toolkit,
     })
@@ -257,7 +270,7 @@ pub fn environments(
     catalogue: &Catalogue,
     limits: &Limits,
 ) -> Result<Vec<Environment>> {
-    let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
+    let inventory = Inventory::take(root, catalogue);
     environments_of(&inventory, launch, catalogue, limits)
 }
 

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::network::interface_of;
+
 /// The beginnings of file names.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,7 +15,7 @@ pub struct NetworkNames {
 impl NetworkNames {
     /// Whether a file is one of the libraries.
     pub(super) fn include(&self, name: &str) -> bool {
-        begins(&self.verbs, name) || begins(&self.plugins, name)
+        begins(&self.verbs, name) || begins(&self.plugins, name) || interface_of(name).is_some()
     }
 }
 
