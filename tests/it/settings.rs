@@ -6,7 +6,7 @@ use imgcheck_image::configuration;
 use imgcheck_model::finding::Finding;
 use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
 
-use crate::sample::{Derived, Image, program};
+use crate::sample::{Derived, Image, SITE, program};
 
 const VARIABLE: &str = "PYTORCH_CUDA_ALLOC_CONF";
 
@@ -165,4 +165,26 @@ fn a_log_that_is_a_module() {
     for module in ["mymodel", "sys", "mymodle.layers"] {
         assert_eq!(found(&format!("TORCH_LOGS=+{module}")), None, "{module}");
     }
+}
+
+#[test]
+fn a_platform_of_jax_that_no_plugin_brings() {
+    let image = |plugin: Option<&str>| {
+        let image = Image::python()
+            .package("jax", "0.8.3")
+            .package("jaxlib", "0.8.3");
+        let image = match plugin {
+            Some(path) => image.text(&format!("{SITE}/{path}"), ""),
+            None => image,
+        };
+        let env = ["PATH=/usr/local/bin:/usr/bin:/bin", "JAX_PLATFORMS=cuda"];
+        image.process(&env, &["python3", "-c", "import jax"])
+    };
+    let found = |plugin| finding(&image(plugin), &Overlay::default());
+    let message = found(None).unwrap().message;
+    assert!(
+        message.contains("Unable to initialize backend 'cuda'"),
+        "{message}"
+    );
+    assert_eq!(found(Some("jax_plugins/xla_cuda12/__init__.py")), None);
 }

@@ -3,7 +3,7 @@
 use imgcheck_elf::ElfFacts;
 use imgcheck_model::stack::Network;
 
-use crate::sample::{Image, elf};
+use crate::sample::{Image, SITE, elf, identified};
 
 #[test]
 fn libraries_are_known_by_their_names() {
@@ -29,6 +29,28 @@ fn libraries_are_known_by_their_names() {
         network.plugins,
         ["/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"]
     );
+}
+
+#[test]
+fn facts_say_what_nccl_can_use() {
+    let nccl = identified("nccl", "libnccl.so.2", &[("version", "2.27.3")]);
+    let path = format!("{SITE}/nvidia/nccl/lib/libnccl.so.2");
+    let summary = |image: Image| {
+        let components = image.stack().components.into_iter();
+        let mut nccl = components.filter(|it| it.name == "nccl");
+        nccl.next().unwrap().details["network"].clone()
+    };
+    let image = || Image::python().elf(&path, nccl.clone());
+    assert_eq!(summary(image()), "TCP only");
+    let verbs = || image().elf("usr/lib64/libibverbs.so.1", elf(&[]));
+    assert_eq!(summary(verbs()), "TCP only");
+    let adapter = "usr/lib64/libibverbs/libmlx5-rdmav34.so";
+    assert_eq!(
+        summary(verbs().elf(adapter, elf(&[]))),
+        "TCP, InfiniBand, RoCE"
+    );
+    let plugin = image().elf("opt/ofi/libnccl-net.so", elf(&[]));
+    assert_eq!(summary(plugin), "TCP, libnccl-net.so");
 }
 
 /// An image with a libibverbs that has an interface, and libraries for adapters.

@@ -147,6 +147,8 @@ fn cupy_needs_the_headers_of_cuda() {
     // Older releases have their own, and so does 13.6 for an older NVRTC.
     assert_eq!(missing(cupy("13.2.0", "12.8"), &[]), None);
     assert_eq!(missing(cupy("13.6.0", "12.1"), &[]), None);
+    let newer = missing(cupy("14.2.0", "12.1"), &[]).unwrap();
+    assert_eq!(newer.tool, "cuda_runtime.h");
     let complete = cupy("13.6.0", "12.8").text("usr/local/cuda-12.8/include/cuda_fp16.h", "");
     assert_eq!(missing(complete, &[]), None);
 }

@@ -40,7 +40,7 @@ pub type NamesTable = BTreeMap<String, Vec<Names>>;
 
 /// A package that reads variables.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct Package {
     name: String,
     /// How messages name it, if `name` is only for the rows.
@@ -49,7 +49,8 @@ struct Package {
     build: Option<String>,
     distributions: Vec<String>,
     beside: Vec<String>,
-    without: Vec<String>,
+    /// Only if Python does not find these modules.
+    without_modules: Vec<String>,
 }
 
 /// Some variables of a package.
@@ -160,8 +161,12 @@ impl Settings {
 
     /// The installed version of the package that reads the variables of a row.
     fn version<'i>(&self, row: &Setting, installed: &'i dyn Installed) -> Option<&'i str> {
-        let package = self.packages.iter().find(|it| it.name == row.package)?;
-        package.version(installed)
+        self.package(row)?.version(installed)
+    }
+
+    fn package(&self, row: &Setting) -> Option<&Package> {
+        let mut packages = self.packages.iter();
+        packages.find(|it| it.name == row.package)
     }
 
     /// What a value does to a version of a package. If the version is not known or no release, what it does to all releases.
@@ -172,6 +177,11 @@ impl Settings {
         version: &str,
         installed: &dyn Installed,
     ) -> Option<Fault> {
+        let others = self.package(row).map(|it| it.without_modules.as_slice());
+        let mut others = others.unwrap_or_default().iter();
+        if others.any(|it| installed.may_be_module(variable, it)) {
+            return None;
+        }
         let reader = |release| Reader {
             variable,
             release,
@@ -213,9 +223,7 @@ impl Settings {
 
     /// How messages name the package of a row.
     fn shown(&self, row: &Setting) -> String {
-        let mut packages = self.packages.iter();
-        let package = packages.find(|it| it.name == row.package);
-        let shown = package.and_then(|it| it.shown.as_ref());
+        let shown = self.package(row).and_then(|it| it.shown.as_ref());
         shown.unwrap_or(&row.package).clone()
     }
 
@@ -224,9 +232,21 @@ impl Settings {
         self.variables_of(Values::are_directories)
     }
 
-    /// The variables whose values name modules.
-    pub fn of_modules(&self) -> Vec<String> {
-        self.variables_of(Values::are_modules)
+    /// The variables for which it matters whether a word is a module: of its value, and further ones.
+    pub fn of_modules(&self) -> BTreeMap<String, Vec<String>> {
+        let mut modules: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for variable in self.variables_of(Values::are_modules) {
+            modules.entry(variable).or_default();
+        }
+        for row in &self.settings {
+            let others = self.package(row).map(|it| it.without_modules.as_slice());
+            let others = others.unwrap_or_default();
+            for variable in row.variables.iter().filter(|_| !others.is_empty()) {
+                let known = modules.entry(variable.clone()).or_default();
+                known.extend(others.iter().cloned());
+            }
+        }
+        modules
     }
 
     fn variables_of(&self, kind: impl Fn(&Values) -> bool) -> Vec<String> {
@@ -285,7 +305,7 @@ impl Package {
     /// The version that an image has, which may be empty; `None` if it does not have the package.
     fn version<'i>(&self, installed: &'i dyn Installed) -> Option<&'i str> {
         let has = |name: &String| installed.distribution(name).is_some();
-        if !self.beside.is_empty() && !self.beside.iter().any(has) || self.without.iter().any(has) {
+        if !self.beside.is_empty() && !self.beside.iter().any(has) {
             return None;
         }
         if let Some(component) = &self.component {

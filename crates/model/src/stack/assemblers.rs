@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::tool_knowledge::{Assembled, Tools};
+use super::tool_knowledge::{Assembled, Tools, is_until};
 use super::tools::Process;
-use imgcheck_base::version::{self, is_since};
+use imgcheck_base::version::is_since;
 
 /// The `ptxas` that a package of the image's process calls for some GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,11 +41,7 @@ pub(super) fn all(process: &Process<'_>, knowledge: &Tools) -> Vec<GpuAssembler>
 fn of_row(row: &Assembled, process: &Process<'_>, knowledge: &Tools) -> Option<GpuAssembler> {
     let mut names = row.distributions.iter();
     let version = names.find_map(|name| process.version(name))?;
-    let is_until = |until: &String| {
-        version::compare(version, until).is_some_and(|it| it.is_le())
-            || version::meets(version, until) == Some(true)
-    };
-    if !is_since(version, &row.since) || !row.until.iter().all(is_until) {
+    if !is_since(version, &row.since) || !row.until.iter().all(|it| is_until(version, it)) {
         return None;
     }
     let named = process.launch.variable(&row.variable);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
 use super::evidence::first_numbers;
-use super::named::NamingVariables;
+use super::naming_variables::NamingVariables;
 use super::network_names::NetworkNames;
 use super::pattern::matches_pattern;
 use super::python_settings::PythonSettings;

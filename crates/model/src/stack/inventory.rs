@@ -7,7 +7,10 @@ use imgcheck_elf::facts::{Reading, ReadingKind};
 use imgcheck_image::Content;
 use imgcheck_image::{Node, RootFilesystem};
 
-use super::{Catalogue, Evidence, EvidenceKind};
+use super::container_toolkit::ToolkitKnowledge;
+use super::network_names::NetworkNames;
+use super::tool_knowledge::Tools;
+use super::{Evidence, EvidenceKind};
 
 /// An ELF file.
 pub(super) struct ElfFile<'r> {
@@ -74,13 +77,12 @@ pub(super) struct Inventory<'r> {
 }
 
 impl<'r> Inventory<'r> {
-    pub(super) fn take(root: &'r RootFilesystem<'r>, catalogue: &Catalogue) -> Self {
-        let Catalogue {
-            toolkit,
-            network,
-            tools,
-            ..
-        } = catalogue;
+    pub(super) fn take(
+        root: &'r RootFilesystem<'r>,
+        toolkit: &ToolkitKnowledge,
+        network: &NetworkNames,
+        tools: &Tools,
+    ) -> Self {
         let mut inventory = Inventory {
             root,
             elf: Vec::new(),

@@ -16,6 +16,7 @@ mod library_search;
 mod loaded;
 mod modules;
 mod named;
+mod naming_variables;
 mod network;
 mod network_names;
 mod packages;
@@ -56,7 +57,7 @@ pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
-pub use named::NamingVariables;
+pub use naming_variables::NamingVariables;
 pub use network::{Network, UnloadableNetwork};
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
@@ -65,7 +66,8 @@ pub use python_faults::{ShadowedPackage, ShadowingPlace, StartRefusal};
 pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
-pub use tools::{MissingTool, ToolKind};
+pub use tool_knowledge::ToolKind;
+pub use tools::MissingTool;
 pub use weights::Weights;
 
 use inventory::Inventory;
@@ -142,7 +144,7 @@ pub fn read(
     catalogue: &Catalogue,
     budget: &ProcessBudget,
 ) -> Result<Stack> {
-    let inventory = Inventory::take(root, catalogue);
+    let inventory = taken(root, catalogue);
     let distributions = packages::python::distributions(&inventory);
     let records = packages::Records::read(&inventory, &distributions);
     let packages = packages::read(&inventory, &distributions, &records, catalogue);
@@ -221,6 +223,10 @@ pub fn read(
     let assemblers = main
         .as_ref()
         .map(|it| assemblers::all(it, &catalogue.tools));
+    let network = Network::of(&inventory, &catalogue.network, &catalogue.toolkit);
+    for nccl in components.iter_mut().filter(|it| it.name == "nccl") {
+        nccl.details.insert("network".to_owned(), network.summary());
+    }
     let naming = &catalogue.naming;
     let modules_of = |it| named::modules(naming, root, launch, it);
     let named_modules = environments.first().map(modules_of).unwrap_or_default();
@@ -253,7 +259,7 @@ pub fn read(
         assemblers: assemblers.unwrap_or_default(),
         files_in_place: named::files_in_place(&naming.directories, root, launch),
         named_modules,
-        network: Network::of(&inventory, &catalogue.network, &catalogue.toolkit),
+        network,
         weights: weights::all(&inventory),
         native_modules,
         container_toolkit,
@@ -270,8 +276,18 @@ pub fn environments(
     catalogue: &Catalogue,
     limits: &Limits,
 ) -> Result<Vec<Environment>> {
-    let inventory = Inventory::take(root, catalogue);
+    let inventory = taken(root, catalogue);
     environments_of(&inventory, launch, catalogue, limits)
+}
+
+fn taken<'r>(root: &'r RootFilesystem<'r>, catalogue: &Catalogue) -> Inventory<'r> {
+    let Catalogue {
+        toolkit,
+        network,
+        tools,
+        ..
+    } = catalogue;
+    Inventory::take(root, toolkit, network, tools)
 }
 
 fn environments_of(

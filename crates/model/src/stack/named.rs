@@ -1,22 +1,12 @@
 //! What the values of variables name in an image.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use imgcheck_image::{Node, RootFilesystem};
 use imgcheck_launch::Launch;
 
+use super::naming_variables::NamingVariables;
 use super::python::Environment;
-
-/// The variables whose values name something in the image.
-#[derive(Debug, Clone, Default)]
-pub struct NamingVariables {
-    /// Those that name a directory, which their package makes.
-    pub directories: Vec<String>,
-    /// Those that are lists of words, among which are modules.
-    pub modules: Vec<String>,
-    /// The modules that an interpreter contains.
-    pub builtin: Vec<String>,
-}
 
 /// A file that every container has and that is no directory.
 const DEVICE: &str = "/dev/null";
@@ -35,8 +25,14 @@ pub(super) fn files_in_place(
     found.collect()
 }
 
+/// The longest path that Linux accepts (PATH_MAX).
+const LONGEST: usize = 4096;
+
 /// The file at a path or above it.
 fn file_above(path: &str, root: &RootFilesystem) -> Option<String> {
+    if path.len() > LONGEST {
+        return None;
+    }
     if path == DEVICE {
         return Some(DEVICE.to_owned());
     }
@@ -59,22 +55,41 @@ pub(super) fn modules(
     launch: &Launch,
     environment: &Environment,
 ) -> BTreeMap<String, Vec<String>> {
-    if !environment.gaps.is_empty() || has_finder(root, environment) {
+    if !environment.is_certain || has_finder(root, environment) {
         return BTreeMap::new();
     }
     let set = variables.modules.iter();
-    let set = set.filter_map(|it| Some((it, launch.environment.get(it)?)));
-    let found = set.map(|(it, value)| {
-        let words = value
-            .split(',')
-            .map(|it| it.trim().trim_start_matches(['+', '-']));
-        let is_module = |word: &&str| {
-            variables.builtin.iter().any(|it| it == word) || is_there(word, root, environment)
-        };
-        let modules = words.filter(is_module).map(str::to_owned);
-        (it.clone(), modules.collect())
+    let mut set = set
+        .filter_map(|(it, others)| Some((it, others, launch.environment.get(it)?)))
+        .peekable();
+    if set.peek().is_none() {
+        return BTreeMap::new();
+    }
+    let builtin = variables.builtin.iter().map(String::as_str);
+    let modules: HashSet<&str> = builtin.chain(there(root, environment)).collect();
+    let found = set.map(|(it, others, value)| {
+        let words = value.split(',');
+        let words = words.map(|it| it.trim().trim_start_matches(['+', '-']));
+        let words = words.chain(others.iter().map(String::as_str));
+        let words = words.filter(|it| modules.contains(it));
+        (it.clone(), words.map(str::to_owned).collect())
     });
     found.collect()
+}
+
+/// The modules in the directories of the search path, by any of the names that their files may have.
+fn there<'r>(
+    root: &'r RootFilesystem<'r>,
+    environment: &Environment,
+) -> impl Iterator<Item = &'r str> {
+    let files = directories(root, environment).flat_map(Node::children);
+    files.filter_map(|it| it.name().split('.').next())
+}
+
+/// Whether an editable install brings modules (`setuptools/command/editable_wheel.py`).
+fn has_finder(root: &RootFilesystem, environment: &Environment) -> bool {
+    let mut files = directories(root, environment).flat_map(Node::children);
+    files.any(|it| it.name().starts_with("__editable__"))
 }
 
 /// The directories that an environment imports from.
@@ -82,21 +97,7 @@ fn directories<'r>(
     root: &'r RootFilesystem<'r>,
     environment: &Environment,
 ) -> impl Iterator<Item = Node<'r>> {
-    let paths = environment
-        .sites
-        .iter()
-        .chain(&environment.standard_library);
+    let paths = environment.sites.iter();
+    let paths = paths.chain(&environment.standard_library);
     paths.filter_map(|it| root.resolve(it).ok())
-}
-
-/// Whether a directory of the search path has a module, by any of the names that it may have.
-fn is_there(word: &str, root: &RootFilesystem, environment: &Environment) -> bool {
-    let is_module = |node: Node| node.name().split('.').next() == Some(word);
-    directories(root, environment).any(|it| it.children().any(is_module))
-}
-
-/// Whether an editable install brings modules (`setuptools/command/editable_wheel.py`).
-fn has_finder(root: &RootFilesystem, environment: &Environment) -> bool {
-    let is_finder = |node: Node| node.name().starts_with("__editable__");
-    directories(root, environment).any(|it| it.children().any(is_finder))
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::container_toolkit::ToolkitKnowledge;
 use super::inventory::Inventory;
-use super::network_names::{NetworkNames, begins};
+use super::network_names::{NetworkNames, begins, interface_of};
+use imgcheck_base::lexical::name_of;
 use imgcheck_image::Node;
 
 /// Libraries that NCCL opens for InfiniBand, RoCE and the networks of clouds, wherever they are. Without any, it uses TCP.
@@ -43,9 +44,6 @@ pub struct UnloadableNetwork {
 /// libibverbs/libibverbs.map.in).
 const INTERFACE: &str = "IBVERBS_PRIVATE_";
 
-/// What comes before the interface in the name of a provider (rdma-core, CMakeLists.txt, IBVERBS_PROVIDER_SUFFIX).
-const PROVIDER: &str = "-rdmav";
-
 impl Network {
     pub(super) fn of(
         inventory: &Inventory,
@@ -63,33 +61,59 @@ impl Network {
         let providers = providers.filter_map(|it| Some((it, interface_of(it.name())?)));
         let (fitting, other): (Vec<_>, Vec<_>) =
             providers.partition(|(_, it)| interfaces.is_empty() || interfaces.contains(it));
-        let unloadable = [verbs.as_slice(), &plugins].concat();
-        let unloadable = unloadable.iter();
+        let libraries = [verbs.as_slice(), &plugins].concat();
         Network {
             verbs: verbs.iter().map(|it| it.path()).collect(),
             plugins: plugins.iter().map(|it| it.path()).collect(),
             providers: fitting.iter().map(|(it, _)| it.path()).collect(),
             other_providers: other.iter().map(|(it, _)| it.path()).collect(),
-            unloadable: unloadable
-                .filter_map(|it| UnloadableNetwork::of(*it, inventory, toolkit))
-                .collect(),
+            unloadable: unloadable(&libraries, inventory, toolkit),
         }
     }
 }
 
-impl UnloadableNetwork {
-    fn of(node: Node, inventory: &Inventory, toolkit: &ToolkitKnowledge) -> Option<Self> {
-        let is_nowhere = |name: &&String| {
-            let mut nodes = inventory.root.walk_tree();
-            toolkit.driver_name(name).is_none() && !nodes.any(|it| it.name() == name.as_str())
-        };
+impl Network {
+    /// The layer of a library that cannot be loaded.
+    pub fn layer_of(&self, path: &str) -> Option<usize> {
+        let mut unloadable = self.unloadable.iter();
+        unloadable.find(|it| it.path == path)?.layer
+    }
+
+    /// What NCCL can use between machines, for people.
+    pub fn summary(&self) -> String {
+        let mut all = vec!["TCP"];
+        if !self.verbs.is_empty() && !self.providers.is_empty() {
+            all.extend(["InfiniBand", "RoCE"]);
+        }
+        all.extend(self.plugins.iter().map(|it| name_of(it)));
+        match all.as_slice() {
+            [only] => format!("{only} only"),
+            all => all.join(", "),
+        }
+    }
+}
+
+/// Those of some libraries that need one which is nowhere, and which the host does not bring.
+fn unloadable(
+    libraries: &[Node],
+    inventory: &Inventory,
+    toolkit: &ToolkitKnowledge,
+) -> Vec<UnloadableNetwork> {
+    if libraries.is_empty() {
+        return Vec::new();
+    }
+    let names: HashSet<&str> = inventory.root.walk_tree().map(Node::name).collect();
+    let is_nowhere =
+        |it: &&String| !names.contains(it.as_str()) && toolkit.driver_name(it).is_none();
+    let found = libraries.iter().filter_map(|node| {
         let library = node.elf()?.needed.iter().find(is_nowhere)?;
         Some(UnloadableNetwork {
             path: node.path(),
             layer: node.layer(),
             library: library.clone(),
         })
-    }
+    });
+    found.collect()
 }
 
 /// The interfaces that a copy of libibverbs has for its providers.
@@ -97,10 +121,4 @@ fn interfaces<'r>(verbs: &Node<'r>) -> impl Iterator<Item = &'r str> {
     let versions = verbs.elf().map(|it| it.version_definitions.as_slice());
     let versions = versions.unwrap_or_default().iter();
     versions.filter_map(|it| it.strip_prefix(INTERFACE))
-}
-
-/// The interface that a provider is for.
-pub(super) fn interface_of(name: &str) -> Option<&str> {
-    let (_, rest) = name.split_once(PROVIDER)?;
-    rest.strip_suffix(".so")
 }

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::network::interface_of;
+/// What comes before the interface in the name of a provider (rdma-core, CMakeLists.txt, IBVERBS_PROVIDER_SUFFIX).
+const PROVIDER: &str = "-rdmav";
 
 /// The beginnings of file names.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -22,4 +23,10 @@ impl NetworkNames {
 /// Whether a shared object has a name that begins so.
 pub(super) fn begins(beginnings: &[String], name: &str) -> bool {
     name.contains(".so") && beginnings.iter().any(|it| name.starts_with(it.as_str()))
+}
+
+/// The interface that a provider is for.
+pub(super) fn interface_of(name: &str) -> Option<&str> {
+    let (_, rest) = name.split_once(PROVIDER)?;
+    rest.strip_suffix(".so")
 }

@@ -1,6 +1,11 @@
 //! The table of tools that packages use at run time: `rules/knowledge/tools.yaml`, which says what each field means.
 
-use serde::Deserialize;
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use imgcheck_base::version;
 
 /// The tools.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -19,12 +24,32 @@ impl Tools {
     }
 }
 
+/// A kind of tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolKind {
+    /// A compiler.
+    #[default]
+    Compiler,
+    /// A header of Python.
+    PythonHeader,
+    /// A header of the C library.
+    SystemHeader,
+    /// Another program.
+    Program,
+    /// A header of CUDA.
+    CudaHeader,
+    /// The compiler of CUDA.
+    CudaCompiler,
+}
+
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Tool {
     pub package: String,
     pub distributions: Vec<String>,
     pub since: String,
+    pub until: Option<String>,
     /// With one of these distributions, nothing is compiled.
     #[serde(default)]
     pub without: Vec<String>,
@@ -105,7 +130,7 @@ pub(super) struct Beside {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Anywhere {
     pub file: String,
-    pub kind: super::tools::ToolKind,
+    pub kind: ToolKind,
     #[serde(default)]
     pub not_below: Vec<String>,
     pub says: String,
@@ -138,4 +163,10 @@ pub(super) struct Assembled {
     pub variable: String,
     #[serde(rename = "source")]
     _source: String,
+}
+
+/// Whether a version is not after a release: 13.6.1 is not after `13.6`.
+pub(super) fn is_until(version: &str, release: &str) -> bool {
+    version::compare(version, release).is_some_and(Ordering::is_le)
+        || version::meets(version, release) == Some(true)
 }

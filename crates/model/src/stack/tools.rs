@@ -7,7 +7,8 @@ use super::Component;
 use super::importable::ImportableDistributions;
 use super::python::Environment;
 use super::tool_knowledge::{
-    Anywhere, Beside, Compiler, Header, Headers, Needed, Tool, ToolProgram, Tools,
+    Anywhere, Beside, Compiler, Header, Headers, Needed, Tool, ToolKind, ToolProgram, Tools,
+    is_until,
 };
 use imgcheck_base::lexical::directory_of;
 use imgcheck_base::version::is_since;
@@ -36,25 +37,6 @@ pub struct MissingTool {
     pub says: String,
     /// The installed package that needs it in every program; empty if that depends on the program.
     pub needed_by: String,
-}
-
-/// A kind of tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToolKind {
-    /// A compiler.
-    #[default]
-    Compiler,
-    /// A header of Python.
-    PythonHeader,
-    /// A header of the C library.
-    SystemHeader,
-    /// Another program.
-    Program,
-    /// A header of CUDA.
-    CudaHeader,
-    /// The compiler of CUDA.
-    CudaCompiler,
 }
 
 /// What an image's process sees.
@@ -101,6 +83,7 @@ impl Process<'_> {
         let version = names.find_map(|name| self.version(name))?;
         let has = |name: &String| self.version(name).is_some();
         if !is_since(version, &row.since)
+            || !row.until.iter().all(|it| is_until(version, it))
             || row.without.iter().any(has)
             || !row.beside.iter().all(|it| self.is_beside(it))
         {

@@ -24,7 +24,7 @@ use imgcheck_model::claims::Claim;
 use imgcheck_model::claims::unpublished::Unpublished;
 use imgcheck_model::imports::ImportFailure;
 use imgcheck_model::process::LoaderFacts;
-use imgcheck_model::settings::{self, Installed};
+use imgcheck_model::settings;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, GpuAssembler,
     ImportableDistributions, MissingTool, Network, OverwrittenFiles, ShadowedPackage, Stack,
@@ -371,34 +371,11 @@ impl Facts {
             .or_else(|| self.loader.as_ref()?.layer_of(path))
             .or_else(|| self.container_toolkit.as_ref()?.layer_of(path))
             .or_else(|| self.python.as_ref()?.layer_of(path))
+            .or_else(|| self.network.as_ref()?.layer_of(path))
             .or_else(|| {
                 let mut failures = self.image.start_failures.iter();
                 failures.find(|it| it.path == path)?.layer
             })
-    }
-}
-
-impl Installed for Facts {
-    fn component(&self, name: &str) -> Option<(&str, Option<&str>)> {
-        let component = self.stack.as_ref()?.get(name)?;
-        let build = component.details.get("build").map(String::as_str);
-        Some((&component.version, build))
-    }
-
-    fn distribution(&self, name: &str) -> Option<&str> {
-        let version = self.python.as_ref()?.distributions.get(name);
-        version.map(String::as_str)
-    }
-
-    fn may_be_module(&self, variable: &str, word: &str) -> bool {
-        let python = self.python.as_ref();
-        let modules = python.and_then(|it| it.named_modules.get(variable));
-        modules.is_none_or(|it| it.iter().any(|it| it == word))
-    }
-
-    fn file_in_place(&self, variable: &str) -> Option<&str> {
-        let file = self.python.as_ref()?.files_in_place.get(variable);
-        file.map(String::as_str)
     }
 }
 
