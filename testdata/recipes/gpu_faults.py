@@ -117,7 +117,7 @@ class Machine:
             environment = {**os.environ, **fixed, **own, **environment}
             try:
                 command = [self.python, "-c", OPERATIONS[name]]
-                run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=300, env=environment, cwd=directory)
+                run = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=150, env=environment, cwd=directory)
             except subprocess.TimeoutExpired:
                 return "HANGS", []
         network = re.findall(r"(?:NET/|TUNER/|PROFILER/|Using network).*", run.stdout + run.stderr)

@@ -110,6 +110,13 @@ impl Image {
         self
     }
 
+    /// The size of what was added last.
+    pub fn size(mut self, size: u64) -> Self {
+        let layer = self.layers.last_mut().unwrap();
+        layer.entries.last_mut().unwrap().size = size;
+        self
+    }
+
     /// A file without bytes.
     pub fn empty(self, path: &str) -> Self {
         let mut image = self.entry(path, EntryKind::File(Content::Unread));

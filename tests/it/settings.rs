@@ -6,7 +6,7 @@ use imgcheck_image::configuration;
 use imgcheck_model::finding::Finding;
 use imgcheck_rules::rules::{Facts, ImageFacts, RuleSet};
 
-use crate::sample::{Derived, Image, program};
+use crate::sample::{Derived, Image, SITE, program};
 
 const VARIABLE: &str = "PYTORCH_CUDA_ALLOC_CONF";
 
@@ -119,4 +119,72 @@ fn a_manifest_that_sets_a_variable() {
     );
     assert_eq!(finding(&image, &of_value("expandable_segments:True")), None);
     assert_eq!(finding(&image, &Overlay::default()), None);
+}
+
+/// PyTorch 2.8.0 and Triton with some variable, and a file `/opt/cache`.
+fn with_files(env: &str) -> Image {
+    Image::python()
+        .torch()
+        .package("torch", "2.8.0+cu128")
+        .package("triton", "3.4.0")
+        .text("opt/cache", "")
+        .text("opt/app/mymodel/__init__.py", "")
+        .process(
+            &[
+                "PATH=/usr/local/bin:/usr/bin:/bin",
+                "PYTHONPATH=/opt/app",
+                env,
+            ],
+            &["python3", "-c", "import torch"],
+        )
+}
+
+#[test]
+fn a_file_in_the_place_of_a_cache() {
+    let found = |env: &str| finding(&with_files(env), &Overlay::default());
+    for env in [
+        "TRITON_CACHE_DIR=/opt/cache",
+        "TRITON_CACHE_DIR=/opt/cache/triton",
+    ] {
+        let message = found(env).unwrap().message;
+        assert!(
+            message.ends_with("`/opt/cache` is not a directory"),
+            "{message}"
+        );
+    }
+    assert!(found("TRITON_CACHE_DIR=/dev/null").is_some());
+    assert_eq!(found("TRITON_CACHE_DIR=/opt"), None);
+    assert_eq!(found("TRITON_CACHE_DIR=/opt/new/cache"), None);
+    assert_eq!(found("TRITON_CACHE_DIR=cache"), None);
+}
+
+#[test]
+fn a_log_that_is_a_module() {
+    let found = |env: &str| finding(&with_files(env), &Overlay::default());
+    assert!(found("TORCH_LOGS=dynamo,mymodle").is_some());
+    for module in ["mymodel", "sys", "mymodle.layers"] {
+        assert_eq!(found(&format!("TORCH_LOGS=+{module}")), None, "{module}");
+    }
+}
+
+#[test]
+fn a_platform_of_jax_that_no_plugin_brings() {
+    let image = |plugin: Option<&str>| {
+        let image = Image::python()
+            .package("jax", "0.8.3")
+            .package("jaxlib", "0.8.3");
+        let image = match plugin {
+            Some(path) => image.text(&format!("{SITE}/{path}"), ""),
+            None => image,
+        };
+        let env = ["PATH=/usr/local/bin:/usr/bin:/bin", "JAX_PLATFORMS=cuda"];
+        image.process(&env, &["python3", "-c", "import jax"])
+    };
+    let found = |plugin| finding(&image(plugin), &Overlay::default());
+    let message = found(None).unwrap().message;
+    assert!(
+        message.contains("Unable to initialize backend 'cuda'"),
+        "{message}"
+    );
+    assert_eq!(found(Some("jax_plugins/xla_cuda12/__init__.py")), None);
 }

@@ -12,9 +12,9 @@ use crate::claims::Grammar;
 use crate::claims::unpublished::knowledge::{Form, Publications, Release, Tags, Terms};
 use crate::imports;
 use crate::process;
-use crate::settings::Settings;
+use crate::settings::{NamesTable, Settings, SettingsTable};
 use crate::stack::container_toolkit::ToolkitKnowledge;
-use crate::stack::{Catalogue, ToolkitRow};
+use crate::stack::{Catalogue, NamingVariables, ToolkitRow};
 use crate::targets::{self, DriverTable, GpuTable};
 use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
@@ -114,7 +114,7 @@ pub fn catalogue() -> Result<Catalogue> {
         table("requirements")?,
         table("python-startup")?,
         table("python-options")?,
-        (table("tools")?, table("network")?),
+        (table("tools")?, table("network")?, naming_variables()?),
     ))
 }
 
@@ -177,7 +177,23 @@ pub fn launch() -> Result<launch::Knowledge> {
 
 /// What the variables of GPU packages may say.
 pub fn settings() -> Result<Settings> {
-    table("settings")
+    let flags: NamesTable = table("xla-flags")?;
+    Ok(Settings::new(table::<SettingsTable>("settings")?, flags))
+}
+
+/// The variables whose values name files or modules.
+fn naming_variables() -> Result<NamingVariables> {
+    #[derive(Deserialize)]
+    struct Modules {
+        builtin: Vec<String>,
+    }
+    let settings = settings()?;
+    let Modules { builtin } = table("python-modules")?;
+    Ok(NamingVariables {
+        directories: settings.of_directories(),
+        modules: settings.of_modules(),
+        builtin,
+    })
 }
 
 /// What the import of a Python package loads.

@@ -326,6 +326,8 @@ fn a_network_adapter_without_its_library_is_said_at_its_request() {
     };
     assert!(said("nvidia.com/gpu: 8, rdma/hca_shared_devices_a: 1"));
     assert!(said("nvidia.com/gpu: 8, vpc.amazonaws.com/efa: 4"));
+    assert!(said("nvidia.com/gpu: 8, nvidia.com/mlnx_sriov_rdma: 1"));
+    assert!(!said("nvidia.com/gpu: 8, intel.com/sriov_netdevice: 1"));
     assert!(!said("nvidia.com/gpu: 8, rdma/ib: 0"));
     assert!(!said("nvidia.com/gpu: 8"));
 }

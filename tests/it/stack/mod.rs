@@ -11,3 +11,4 @@ mod system;
 mod tools;
 mod torch;
 mod unknown_gpu_code;
+mod weights;

@@ -1,9 +1,9 @@
 //! Tools that Triton compiles with. `testdata/recipes/tools.py` compares the same cases with Triton itself.
 
 use imgcheck_image::EntryKind;
-use imgcheck_model::stack::{MissingTool, ToolKind};
+use imgcheck_model::stack::{GpuAssembler, MissingTool, ToolKind};
 
-use crate::sample::{Image, program};
+use crate::sample::{Image, SITE, identified, program};
 
 const PATH: &str = "PATH=/usr/local/bin:/usr/bin:/bin";
 
@@ -122,4 +122,79 @@ fn a_cache_is_not_judged() {
     assert_eq!(missing(image(), &["TRITON_CACHE_DIR=/cache"]), None);
     let without_triton = Image::python();
     assert_eq!(missing(without_triton, &[]), None);
+}
+
+/// CuPy, and NVRTC of a CUDA release.
+fn cupy(version: &str, cuda: &str) -> Image {
+    let nvrtc = identified("nvrtc", "libnvrtc.so.12", &[("version", cuda)]);
+    Image::python()
+        .package("cupy-cuda12x", version)
+        .elf("usr/lib/x86_64-linux-gnu/libnvrtc.so.12", nvrtc)
+        .text(
+            &format!("{SITE}/cupy/_core/include/cupy/_cuda/cuda-12/cuda_fp16.h"),
+            "",
+        )
+}
+
+#[test]
+fn cupy_needs_the_headers_of_cuda() {
+    let found = missing(cupy("13.6.0", "12.8"), &[]).unwrap();
+    assert_eq!(
+        (found.kind, found.tool.as_str()),
+        (ToolKind::CudaHeader, "cuda_fp16.h")
+    );
+    assert_eq!(found.needed_by, "cupy-cuda12x");
+    // Older releases have their own, and so does 13.6 for an older NVRTC.
+    assert_eq!(missing(cupy("13.2.0", "12.8"), &[]), None);
+    assert_eq!(missing(cupy("13.6.0", "12.1"), &[]), None);
+    let newer = missing(cupy("14.2.0", "12.1"), &[]).unwrap();
+    assert_eq!(newer.tool, "cuda_runtime.h");
+    let complete = cupy("13.6.0", "12.8").text("usr/local/cuda-12.8/include/cuda_fp16.h", "");
+    assert_eq!(missing(complete, &[]), None);
+}
+
+#[test]
+fn flashinfer_needs_nvcc_without_compiled_kernels() {
+    let image = || Image::python().package("flashinfer-python", "0.6.6");
+    let found = missing(image(), &[]).unwrap();
+    assert_eq!(
+        (found.kind, found.tool.as_str()),
+        (ToolKind::CudaCompiler, "nvcc")
+    );
+    let compiled = image().package("flashinfer-jit-cache", "0.6.6");
+    assert_eq!(missing(compiled, &[]), None);
+    let toolkit = image().elf("usr/local/cuda-12.8/bin/nvcc", program(&[]));
+    assert_eq!(missing(toolkit, &[]), None);
+}
+
+/// The `ptxas` of Triton and its size.
+fn ptxas(version: &str, files: &[(&str, u64)], variables: &[&str]) -> Vec<GpuAssembler> {
+    let mut image = Image::python().package("triton", version);
+    for (path, size) in files {
+        image = image.elf(path, program(&[])).mode(0o755).size(*size);
+    }
+    let variables = [&[PATH], variables].concat();
+    let image = image.process(&variables, &["/usr/local/bin/python3.11", "app.py"]);
+    image.stack().assemblers
+}
+
+#[test]
+fn ptxas_is_known_by_its_size() {
+    let bundled = format!("{SITE}/triton/backends/nvidia/bin/ptxas");
+    let found = ptxas("3.5.1", &[(&bundled, 31_912_192)], &[]);
+    assert_eq!((found.len(), found[0].cuda.as_str()), (1, "12.8"));
+    assert!(found[0].gpus.contains(&"12.0".to_owned()));
+    assert!(!found[0].gpus.contains(&"12.1".to_owned()));
+    assert_eq!(ptxas("3.5.1", &[(&bundled, 31_912_193)], &[]), []);
+    // The variable names another one.
+    let system = ("usr/local/cuda/bin/ptxas", 41_369_696);
+    let named = ["TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas"];
+    let found = ptxas("3.5.1", &[(&bundled, 31_912_192), system], &named);
+    assert_eq!(found[0].cuda, "13.1");
+    // Triton 3.6 has one for Blackwell.
+    let blackwell = format!("{SITE}/triton/backends/nvidia/bin/ptxas-blackwell");
+    let files = [(bundled.as_str(), 31_912_192), (&blackwell, 34_931_056)];
+    let found = ptxas("3.6.0", &files, &[]);
+    let releases: Vec<_> = found.iter().map(|it| it.cuda.as_str()).collect();
+    assert_eq!(releases, ["12.8", "12.9"]);
 }

@@ -61,4 +61,12 @@ impl Installed for Stage {
     fn distribution(&self, _: &str) -> Option<&str> {
         None
     }
+
+    fn may_be_module(&self, _: &str, _: &str) -> bool {
+        true
+    }
+
+    fn file_in_place(&self, _: &str) -> Option<&str> {
+        None
+    }
 }

@@ -68,7 +68,8 @@ impl Kinds {
 
     /// Whether an extended resource is an adapter for RDMA.
     pub(super) fn is_rdma_resource(&self, name: &str) -> bool {
-        is_listed(&self.rdma_resources, name)
+        let mut patterns = self.rdma_resources.iter();
+        patterns.any(|pattern| glob(name, pattern))
     }
 
     /// Whether Pods of a runtime class may get a GPU that they do not request.

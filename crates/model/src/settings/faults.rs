@@ -61,4 +61,6 @@ pub enum Problem {
     OptionValue,
     /// A part is not `OPTION:VALUE`.
     Malformed,
+    /// The directory cannot be made: a file is in its place.
+    File,
 }

@@ -9,7 +9,7 @@ use super::faults::{Effect, Fault, Problem};
 use super::installed::Installed;
 use super::options::Key;
 use super::releases::{include, is_before_release, is_until};
-use super::values::Values;
+use super::values::{Names, Reader, Tables, Values};
 use super::wrong::Wrong;
 use imgcheck_base::excerpt::shortened;
 use imgcheck_base::version;
@@ -18,23 +18,39 @@ use imgcheck_base::version;
 const SHOWN: usize = 80;
 
 /// `rules/knowledge/settings.yaml`, which says what each field means.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub struct Settings {
     packages: Vec<Package>,
     settings: Vec<Setting>,
-    options: BTreeMap<String, Vec<Key>>,
+    tables: Tables,
 }
+
+/// The table as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsTable {
+    packages: Vec<Package>,
+    settings: Vec<Setting>,
+    options: BTreeMap<String, Vec<Key>>,
+    names: BTreeMap<String, Vec<Names>>,
+}
+
+/// `rules/knowledge/xla-flags.yaml`: the names of the flags, by the name of the table.
+pub type NamesTable = BTreeMap<String, Vec<Names>>;
 
 /// A package that reads variables.
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 struct Package {
     name: String,
+    /// How messages name it, if `name` is only for the rows.
+    shown: Option<String>,
     component: Option<String>,
     build: Option<String>,
     distributions: Vec<String>,
     beside: Vec<String>,
+    /// Only if Python does not find these modules.
+    without_modules: Vec<String>,
 }
 
 /// Some variables of a package.
@@ -74,11 +90,26 @@ struct Malformed {
 }
 
 impl Settings {
+    /// The settings, with the tables of names that have a file of their own.
+    #[must_use]
+    pub fn new(table: SettingsTable, more: NamesTable) -> Self {
+        let mut names = table.names;
+        names.extend(more);
+        Settings {
+            packages: table.packages,
+            settings: table.settings,
+            tables: Tables {
+                options: table.options,
+                names,
+            },
+        }
+    }
+
     /// The variables of an environment that harm an installed package.
     pub fn faults(
         &self,
         environment: &BTreeMap<String, String>,
-        installed: &impl Installed,
+        installed: &dyn Installed,
     ) -> Vec<Fault> {
         let is_read = |row: &&Setting| {
             let other = row.unless.as_ref();
@@ -97,7 +128,7 @@ impl Settings {
             let faults = |version: &str| {
                 let faults = set
                     .iter()
-                    .filter_map(|(name, value)| self.fault(row, name, value, version));
+                    .filter_map(|(name, value)| self.fault(row, (name, value), version, installed));
                 faults.collect::<Vec<_>>()
             };
             version.map(faults).unwrap_or_default()
@@ -110,11 +141,16 @@ impl Settings {
     }
 
     /// What a variable does to each package that reads it: to the installed version, or to all releases of a package that may be installed.
-    pub fn faults_of(&self, variable: &str, value: &str, installed: &impl Installed) -> Vec<Fault> {
+    pub fn faults_of(&self, variable: &str, value: &str, installed: &dyn Installed) -> Vec<Fault> {
         let is_named = |row: &&Setting| row.variables.iter().any(|it| it == variable);
         let of_row = |row: &Setting| {
             let version = self.version(row, installed);
-            self.fault(row, variable, value, version.unwrap_or_default())
+            self.fault(
+                row,
+                (variable, value),
+                version.unwrap_or_default(),
+                installed,
+            )
         };
         self.settings
             .iter()
@@ -124,16 +160,37 @@ impl Settings {
     }
 
     /// The installed version of the package that reads the variables of a row.
-    fn version<'i>(&self, row: &Setting, installed: &'i impl Installed) -> Option<&'i str> {
-        let package = self.packages.iter().find(|it| it.name == row.package)?;
-        package.version(installed)
+    fn version<'i>(&self, row: &Setting, installed: &'i dyn Installed) -> Option<&'i str> {
+        self.package(row)?.version(installed)
+    }
+
+    fn package(&self, row: &Setting) -> Option<&Package> {
+        let mut packages = self.packages.iter();
+        packages.find(|it| it.name == row.package)
     }
 
     /// What a value does to a version of a package. If the version is not known or no release, what it does to all releases.
-    fn fault(&self, row: &Setting, variable: &str, value: &str, version: &str) -> Option<Fault> {
+    fn fault(
+        &self,
+        row: &Setting,
+        (variable, value): (&str, &str),
+        version: &str,
+        installed: &dyn Installed,
+    ) -> Option<Fault> {
+        let others = self.package(row).map(|it| it.without_modules.as_slice());
+        let mut others = others.unwrap_or_default().iter();
+        if others.any(|it| installed.may_be_module(variable, it)) {
+            return None;
+        }
+        let reader = |release| Reader {
+            variable,
+            release,
+            tables: &self.tables,
+            installed,
+        };
         let releases = self.releases(row, version);
         let releases = releases.iter().filter(|it| row.is_of(it));
-        let wrong = releases.map(|release| Some((release, self.wrong(row, value, release)?)));
+        let wrong = releases.map(|it| Some((it, row.wrong(value, &reader(it))?)));
         let (release, wrong) = wrong.collect::<Option<Vec<_>>>()?.pop()?;
         let fitting = match row.fitting.is_empty() {
             true => wrong.fitting,
@@ -142,7 +199,7 @@ impl Settings {
         Some(Fault {
             variable: variable.to_owned(),
             value: shortened(value, SHOWN),
-            package: row.package.clone(),
+            package: self.shown(row),
             version: version.to_owned(),
             effect: row.effect,
             when: row.when(wrong.problem, release).to_owned(),
@@ -164,24 +221,45 @@ impl Settings {
         }
     }
 
-    /// What is wrong with a value for a release.
-    fn wrong(&self, row: &Setting, value: &str, release: &str) -> Option<Wrong> {
-        if let Some(values) = &row.values {
-            let has_effect = values.wrong(value, release, &self.options).is_none();
-            return has_effect.then(|| Wrong::new(Problem::Value, value, Vec::new()));
+    /// How messages name the package of a row.
+    fn shown(&self, row: &Setting) -> String {
+        let shown = self.package(row).and_then(|it| it.shown.as_ref());
+        shown.unwrap_or(&row.package).clone()
+    }
+
+    /// The variables whose values name directories that packages make.
+    pub fn of_directories(&self) -> Vec<String> {
+        self.variables_of(Values::are_directories)
+    }
+
+    /// The variables for which it matters whether a word is a module: of its value, and further ones.
+    pub fn of_modules(&self) -> BTreeMap<String, Vec<String>> {
+        let mut modules: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for variable in self.variables_of(Values::are_modules) {
+            modules.entry(variable).or_default();
         }
-        row.valid.as_ref()?.wrong(value, release, &self.options)
+        for row in &self.settings {
+            let others = self.package(row).map(|it| it.without_modules.as_slice());
+            let others = others.unwrap_or_default();
+            for variable in row.variables.iter().filter(|_| !others.is_empty()) {
+                let known = modules.entry(variable.clone()).or_default();
+                known.extend(others.iter().cloned());
+            }
+        }
+        modules
+    }
+
+    fn variables_of(&self, kind: impl Fn(&Values) -> bool) -> Vec<String> {
+        let rows = self.settings.iter();
+        let rows = rows.filter(|it| it.valid.as_ref().is_some_and(&kind));
+        rows.flat_map(|it| it.variables.clone()).collect()
     }
 
     /// The releases at which a row or one of its options begins or ends, oldest first.
     fn ends(&self, row: &Setting) -> Vec<String> {
-        let table = row.valid.as_ref().and_then(|it| it.options.as_ref());
-        let keys = table
-            .and_then(|it| self.options.get(it))
-            .into_iter()
-            .flatten();
+        let named = row.valid.iter().flat_map(|it| it.ends(&self.tables));
         let own = row.since.iter().chain(&row.until).chain(&row.tried);
-        let mut ends: Vec<String> = keys.flat_map(Key::ends).chain(own).cloned().collect();
+        let mut ends: Vec<String> = named.chain(own).cloned().collect();
         // A row without releases holds for any.
         if ends.is_empty() {
             ends.push("0".to_owned());
@@ -193,6 +271,15 @@ impl Settings {
 }
 
 impl Setting {
+    /// What is wrong with a value.
+    fn wrong(&self, value: &str, reader: &Reader<'_>) -> Option<Wrong> {
+        if let Some(values) = &self.values {
+            let has_effect = values.wrong(value, reader).is_none();
+            return has_effect.then(|| Wrong::new(Problem::Value, value, Vec::new()));
+        }
+        self.valid.as_ref()?.wrong(value, reader)
+    }
+
     /// Whether a version is not newer than those that were tried.
     fn is_tried(&self, version: &str) -> bool {
         let tried = self.tried.as_deref();
@@ -216,7 +303,7 @@ impl Setting {
 
 impl Package {
     /// The version that an image has, which may be empty; `None` if it does not have the package.
-    fn version<'i>(&self, installed: &'i impl Installed) -> Option<&'i str> {
+    fn version<'i>(&self, installed: &'i dyn Installed) -> Option<&'i str> {
         let has = |name: &String| installed.distribution(name).is_some();
         if !self.beside.is_empty() && !self.beside.iter().any(has) {
             return None;

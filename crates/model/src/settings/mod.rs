@@ -8,11 +8,13 @@ mod knowledge;
 mod options;
 mod releases;
 mod values;
+mod words;
 mod wrong;
 
 pub use faults::{Effect, Fault, Problem};
 pub use installed::Installed;
-pub use knowledge::Settings;
+pub use knowledge::{NamesTable, Settings, SettingsTable};
+pub use values::Names;
 
 #[cfg(test)]
 mod tests;

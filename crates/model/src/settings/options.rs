@@ -44,7 +44,8 @@ struct Number {
 }
 
 impl Key {
-    fn is_of(&self, release: &str) -> bool {
+    /// Whether a release knows it.
+    pub fn is_of(&self, release: &str) -> bool {
         releases::include(self.since.as_deref(), self.until.as_deref(), release)
     }
 

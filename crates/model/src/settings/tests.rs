@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use super::{Effect, Fault, Installed, Problem, Settings};
 use crate::knowledge;
 
+mod names;
+
 /// An image with one package.
+#[derive(Default)]
 struct Image {
     component: (String, String, String),
     distributions: BTreeMap<String, String>,
+    modules: Vec<String>,
+    files_in_place: BTreeMap<String, String>,
 }
 
 impl Installed for Image {
@@ -20,22 +25,33 @@ impl Installed for Image {
     fn distribution(&self, name: &str) -> Option<&str> {
         self.distributions.get(name).map(String::as_str)
     }
+
+    fn may_be_module(&self, _: &str, word: &str) -> bool {
+        self.modules.iter().any(|it| it == word)
+    }
+
+    fn file_in_place(&self, variable: &str) -> Option<&str> {
+        self.files_in_place.get(variable).map(String::as_str)
+    }
 }
 
 fn torch(version: &str) -> Image {
     Image {
         component: ("torch".into(), version.into(), "cuda".into()),
-        distributions: BTreeMap::new(),
+        ..Image::default()
     }
 }
 
 fn with_distributions(distributions: &[(&str, &str)]) -> Image {
     let pairs = distributions.iter();
+    let has_plugin = pairs.clone().any(|(name, _)| name.starts_with("jax-cuda"));
+    let plugins = has_plugin.then(|| "jax_plugins".to_owned());
     Image {
-        component: Default::default(),
+        modules: plugins.into_iter().collect(),
         distributions: pairs
             .map(|(name, version)| ((*name).into(), (*version).into()))
             .collect(),
+        ..Image::default()
     }
 }
 
@@ -306,7 +322,7 @@ fn the_older_name_of_a_variable_counts() {
 fn a_package_that_is_not_installed_is_silent() {
     let cpu = Image {
         component: ("torch".into(), "2.8.0+cpu".into(), "cpu".into()),
-        distributions: BTreeMap::new(),
+        ..Image::default()
     };
     assert_eq!(faults("CUDA_DEVICE_ORDER", "PCI", &cpu), []);
     let without_plugin = with_distributions(&[("jax", "0.11.2")]);
@@ -317,5 +333,7 @@ proptest::proptest! {
     #[test]
     fn any_value_is_judged(value in "[a-z_0-9:,\\[\\]> .+-]{0,40}") {
         settings().faults_of("PYTORCH_ALLOC_CONF", &value, &with_distributions(&[]));
+        settings().faults_of("TORCH_LOGS", &value, &with_distributions(&[]));
+        settings().faults_of("XLA_FLAGS", &format!("-{value}"), &with_distributions(&[]));
     }
 }

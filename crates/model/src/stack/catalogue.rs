@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::EvidenceKind;
 use super::container_toolkit::ToolkitKnowledge;
 use super::evidence::first_numbers;
+use super::naming_variables::NamingVariables;
 use super::network_names::NetworkNames;
 use super::pattern::matches_pattern;
 use super::python_settings::PythonSettings;
@@ -37,6 +38,8 @@ pub struct Catalogue {
     pub(super) tools: Tools,
     #[serde(skip)]
     pub(super) network: NetworkNames,
+    #[serde(skip)]
+    pub(super) naming: NamingVariables,
 }
 
 /// How to recognize the files of a component, and where its version comes from.
@@ -94,7 +97,7 @@ impl Catalogue {
         requirements: RequirementNames,
         startup: StartupKnowledge,
         settings: PythonSettings,
-        (tools, network): (Tools, NetworkNames),
+        (tools, network, naming): (Tools, NetworkNames, NamingVariables),
     ) -> Self {
         Catalogue {
             toolkit,
@@ -103,6 +106,7 @@ impl Catalogue {
             settings,
             tools,
             network,
+            naming,
             ..self
         }
     }

@@ -9,6 +9,7 @@ use imgcheck_image::{Node, RootFilesystem};
 
 use super::container_toolkit::ToolkitKnowledge;
 use super::network_names::NetworkNames;
+use super::tool_knowledge::Tools;
 use super::{Evidence, EvidenceKind};
 
 /// An ELF file.
@@ -71,6 +72,8 @@ pub(super) struct Inventory<'r> {
     pub(super) driver_names: Vec<Node<'r>>,
     /// Files and links with the name of a library for the network between GPUs.
     pub(super) network_names: Vec<Node<'r>>,
+    /// Files and links that packages need to compile something, wherever they are.
+    pub(super) tool_files: Vec<Node<'r>>,
 }
 
 impl<'r> Inventory<'r> {
@@ -78,6 +81,7 @@ impl<'r> Inventory<'r> {
         root: &'r RootFilesystem<'r>,
         toolkit: &ToolkitKnowledge,
         network: &NetworkNames,
+        tools: &Tools,
     ) -> Self {
         let mut inventory = Inventory {
             root,
@@ -86,6 +90,7 @@ impl<'r> Inventory<'r> {
             interpreters: Vec::new(),
             driver_names: Vec::new(),
             network_names: Vec::new(),
+            tool_files: Vec::new(),
         };
         let mut seen = HashSet::new();
         for node in root.walk_tree() {
@@ -97,6 +102,9 @@ impl<'r> Inventory<'r> {
             }
             if network.include(node.name()) && !node.is_directory() {
                 inventory.network_names.push(node);
+            }
+            if tools.are_anywhere(node.name()) && !node.is_directory() {
+                inventory.tool_files.push(node);
             }
             if toolkit.driver_name(node.name()).is_some() && !node.is_directory() {
                 inventory.driver_names.push(node);

@@ -1,5 +1,6 @@
 //! The components of an image (PyTorch, CUDA, cuDNN, Python …), each version with all evidence for it.
 
+mod assemblers;
 mod broken_environments;
 mod catalogue;
 mod component;
@@ -14,6 +15,8 @@ mod libraries;
 mod library_search;
 mod loaded;
 mod modules;
+mod named;
+mod naming_variables;
 mod network;
 mod network_names;
 mod packages;
@@ -32,6 +35,7 @@ mod tool_knowledge;
 mod toolkit;
 mod tools;
 mod torch;
+mod weights;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
@@ -45,6 +49,7 @@ use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Launch;
 use imgcheck_loader::ProcessBudget;
 
+pub use assemblers::GpuAssembler;
 pub use broken_environments::BrokenEnvironment;
 pub use catalogue::Catalogue;
 pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
@@ -52,7 +57,8 @@ pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
-pub use network::Network;
+pub use naming_variables::NamingVariables;
+pub use network::{Network, UnloadableNetwork};
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels, PythonProgram};
@@ -60,7 +66,9 @@ pub use python_faults::{ShadowedPackage, ShadowingPlace, StartRefusal};
 pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
-pub use tools::{MissingTool, ToolKind};
+pub use tool_knowledge::ToolKind;
+pub use tools::MissingTool;
+pub use weights::Weights;
 
 use inventory::Inventory;
 use shadowed_packages::Installed;
@@ -100,9 +108,21 @@ pub struct Stack {
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
     pub missing_tools: Vec<MissingTool>,
+    /// The `ptxas` that packages of the main process call.
+    #[serde(skip)]
+    pub assemblers: Vec<GpuAssembler>,
+    /// By variable of the main process, the file because of which the directory that it names cannot be made.
+    #[serde(skip)]
+    pub files_in_place: BTreeMap<String, String>,
+    /// By variable of the main process, its words that are modules of the environment; without the variable, any word may be one.
+    #[serde(skip)]
+    pub named_modules: BTreeMap<String, Vec<String>>,
     /// What NCCL can use between machines.
     #[serde(skip)]
     pub network: Network,
+    /// Models with quantized weights.
+    #[serde(skip)]
+    pub weights: Vec<Weights>,
     /// The native modules of all Python distributions.
     #[serde(skip)]
     pub native_modules: Vec<NativeModule>,
@@ -124,7 +144,7 @@ pub fn read(
     catalogue: &Catalogue,
     budget: &ProcessBudget,
 ) -> Result<Stack> {
-    let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
+    let inventory = taken(root, catalogue);
     let distributions = packages::python::distributions(&inventory);
     let records = packages::Records::read(&inventory, &distributions);
     let packages = packages::read(&inventory, &distributions, &records, catalogue);
@@ -190,18 +210,26 @@ pub fn read(
             .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
     let imports = importable::all(&distributions, &environments, &budget.bounds.limits)
         .map_err(|exceeded| Error::limit("the Python environments", exceeded))?;
-    let missing_tools = match (environments.first(), imports.first()) {
-        (Some(environment), Some(imports)) => {
-            let process = tools::Process {
-                root,
-                launch,
-                environment,
-                imports,
-            };
-            tools::missing(&process, &catalogue.tools)
-        }
-        _ => Vec::new(),
-    };
+    let main = environments.first().zip(imports.first());
+    let main = main.map(|(environment, imports)| tools::Process {
+        root,
+        launch,
+        environment,
+        imports,
+        components: &components,
+        anywhere: &inventory.tool_files,
+    });
+    let missing_tools = main.as_ref().map(|it| tools::missing(it, &catalogue.tools));
+    let assemblers = main
+        .as_ref()
+        .map(|it| assemblers::all(it, &catalogue.tools));
+    let network = Network::of(&inventory, &catalogue.network, &catalogue.toolkit);
+    for nccl in components.iter_mut().filter(|it| it.name == "nccl") {
+        nccl.details.insert("network".to_owned(), network.summary());
+    }
+    let naming = &catalogue.naming;
+    let modules_of = |it| named::modules(naming, root, launch, it);
+    let named_modules = environments.first().map(modules_of).unwrap_or_default();
     let overwritten_files = records.overwritten(&distributions);
     let native_modules = records.native_modules(&distributions);
     let shadowed_packages = distinct(environments.iter().flat_map(|it| &it.shadowed), |it| {
@@ -227,8 +255,12 @@ pub fn read(
         broken_environments: broken_environments::find(&inventory),
         shadowed_packages,
         start_refusals,
-        missing_tools,
-        network: Network::of(&inventory, &catalogue.network),
+        missing_tools: missing_tools.unwrap_or_default(),
+        assemblers: assemblers.unwrap_or_default(),
+        files_in_place: named::files_in_place(&naming.directories, root, launch),
+        named_modules,
+        network,
+        weights: weights::all(&inventory),
         native_modules,
         container_toolkit,
     })
@@ -244,8 +276,18 @@ pub fn environments(
     catalogue: &Catalogue,
     limits: &Limits,
 ) -> Result<Vec<Environment>> {
-    let inventory = Inventory::take(root, &catalogue.toolkit, &catalogue.network);
+    let inventory = taken(root, catalogue);
     environments_of(&inventory, launch, catalogue, limits)
+}
+
+fn taken<'r>(root: &'r RootFilesystem<'r>, catalogue: &Catalogue) -> Inventory<'r> {
+    let Catalogue {
+        toolkit,
+        network,
+        tools,
+        ..
+    } = catalogue;
+    Inventory::take(root, toolkit, network, tools)
 }
 
 fn environments_of(

@@ -2,6 +2,9 @@
 
 use serde::Deserialize;
 
+/// What comes before the interface in the name of a provider (rdma-core, CMakeLists.txt, IBVERBS_PROVIDER_SUFFIX).
+const PROVIDER: &str = "-rdmav";
+
 /// The beginnings of file names.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,11 +16,17 @@ pub struct NetworkNames {
 impl NetworkNames {
     /// Whether a file is one of the libraries.
     pub(super) fn include(&self, name: &str) -> bool {
-        begins(&self.verbs, name) || begins(&self.plugins, name)
+        begins(&self.verbs, name) || begins(&self.plugins, name) || interface_of(name).is_some()
     }
 }
 
 /// Whether a shared object has a name that begins so.
 pub(super) fn begins(beginnings: &[String], name: &str) -> bool {
     name.contains(".so") && beginnings.iter().any(|it| name.starts_with(it.as_str()))
+}
+
+/// The interface that a provider is for.
+pub(super) fn interface_of(name: &str) -> Option<&str> {
+    let (_, rest) = name.split_once(PROVIDER)?;
+    rest.strip_suffix(".so")
 }

@@ -1,12 +1,46 @@
 //! The table of tools that packages use at run time: `rules/knowledge/tools.yaml`, which says what each field means.
 
-use serde::Deserialize;
+use std::cmp::Ordering;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use imgcheck_base::version;
 
 /// The tools.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tools {
     pub(super) tools: Vec<Tool>,
+    pub(super) assemblers: Vec<Assembler>,
+    pub(super) assembled: Vec<Assembled>,
+}
+
+impl Tools {
+    /// Whether a file is one of those that count wherever they are.
+    pub(super) fn are_anywhere(&self, name: &str) -> bool {
+        let mut files = self.tools.iter().filter_map(|it| it.anywhere.as_ref());
+        files.any(|it| it.file == name)
+    }
+}
+
+/// A kind of tool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolKind {
+    /// A compiler.
+    #[default]
+    Compiler,
+    /// A header of Python.
+    PythonHeader,
+    /// A header of the C library.
+    SystemHeader,
+    /// Another program.
+    Program,
+    /// A header of CUDA.
+    CudaHeader,
+    /// The compiler of CUDA.
+    CudaCompiler,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -15,11 +49,20 @@ pub(super) struct Tool {
     pub package: String,
     pub distributions: Vec<String>,
     pub since: String,
+    pub until: Option<String>,
+    /// With one of these distributions, nothing is compiled.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// Only beside this component.
+    pub beside: Option<Beside>,
     pub when: String,
-    pub compiler: Compiler,
-    pub headers: Headers,
+    pub compiler: Option<Compiler>,
+    pub headers: Option<Headers>,
+    #[serde(default)]
     pub programs: Vec<ToolProgram>,
+    pub anywhere: Option<Anywhere>,
     pub cache: Cache,
+    #[serde(default)]
     pub always: Vec<Needed>,
     #[serde(rename = "confidence")]
     _confidence: String,
@@ -72,4 +115,58 @@ pub(super) struct Cache {
 pub(super) struct Needed {
     pub distribution: String,
     pub since: Option<String>,
+}
+
+/// A component of the stack, all copies of which are of a version or newer.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Beside {
+    pub component: String,
+    pub since: String,
+}
+
+/// A file that counts wherever it is, but for the directories of some packages.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Anywhere {
+    pub file: String,
+    pub kind: ToolKind,
+    #[serde(default)]
+    pub not_below: Vec<String>,
+    pub says: String,
+}
+
+/// The `ptxas` of a CUDA release.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Assembler {
+    pub cuda: String,
+    pub sizes: Vec<u64>,
+    pub gpus: Vec<String>,
+    #[serde(rename = "source")]
+    _source: String,
+}
+
+/// Which `ptxas` a package calls for which GPUs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Assembled {
+    pub package: String,
+    pub distributions: Vec<String>,
+    pub since: String,
+    pub until: Option<String>,
+    /// The GPUs, by compute capability.
+    pub from: Option<String>,
+    pub below: Option<String>,
+    pub file: String,
+    /// The variable with the path of another one.
+    pub variable: String,
+    #[serde(rename = "source")]
+    _source: String,
+}
+
+/// Whether a version is not after a release: 13.6.1 is not after `13.6`.
+pub(super) fn is_until(version: &str, release: &str) -> bool {
+    version::compare(version, release).is_some_and(Ordering::is_le)
+        || version::meets(version, release) == Some(true)
 }

@@ -3,12 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Component;
 use super::importable::ImportableDistributions;
 use super::python::Environment;
-use super::tool_knowledge::{Compiler, Header, Headers, Needed, Tool, ToolProgram, Tools};
+use super::tool_knowledge::{
+    Anywhere, Beside, Compiler, Header, Headers, Needed, Tool, ToolKind, ToolProgram, Tools,
+    is_until,
+};
 use imgcheck_base::lexical::directory_of;
 use imgcheck_base::version::is_since;
-use imgcheck_image::{Access, RootFilesystem};
+use imgcheck_image::{Access, Node, RootFilesystem};
 use imgcheck_launch::Launch;
 
 /// A tool that a package does not find.
@@ -35,21 +39,6 @@ pub struct MissingTool {
     pub needed_by: String,
 }
 
-/// A kind of tool.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ToolKind {
-    /// A compiler.
-    #[default]
-    Compiler,
-    /// A header of Python.
-    PythonHeader,
-    /// A header of the C library.
-    SystemHeader,
-    /// Another program.
-    Program,
-}
-
 /// What an image's process sees.
 pub(super) struct Process<'p> {
     pub root: &'p RootFilesystem<'p>,
@@ -57,6 +46,10 @@ pub(super) struct Process<'p> {
     /// The environment that it imports from, and what that has.
     pub environment: &'p Environment,
     pub imports: &'p ImportableDistributions,
+    /// The components of the stack.
+    pub components: &'p [Component],
+    /// The files that count wherever they are.
+    pub anywhere: &'p [Node<'p>],
 }
 
 /// The tools that the packages of a process miss. One that is missing hides those that it would use.
@@ -69,7 +62,7 @@ pub(super) fn missing(process: &Process<'_>, knowledge: &Tools) -> Vec<MissingTo
 }
 
 impl Process<'_> {
-    fn version(&self, distribution: &str) -> Option<&String> {
+    pub(super) fn version(&self, distribution: &str) -> Option<&String> {
         self.imports.distributions.get(distribution)
     }
 
@@ -88,7 +81,12 @@ impl Process<'_> {
     fn first_missing(&self, row: &Tool) -> Option<MissingTool> {
         let mut names = row.distributions.iter();
         let version = names.find_map(|name| self.version(name))?;
-        if !is_since(version, &row.since) {
+        let has = |name: &String| self.version(name).is_some();
+        if !is_since(version, &row.since)
+            || !row.until.iter().all(|it| is_until(version, it))
+            || row.without.iter().any(has)
+            || !row.beside.iter().all(|it| self.is_beside(it))
+        {
             return None;
         }
         let programs = row.programs.iter();
@@ -97,12 +95,17 @@ impl Process<'_> {
                 .as_ref()
                 .is_none_or(|since| is_since(version, since))
         });
-        let missing = match self.compiler(&row.compiler) {
-            Err(missing) => Some(*missing),
-            Ok(compiler) => self
-                .header(&row.headers, &compiler)
-                .or_else(|| programs.find_map(|it| self.program(it))),
+        let missing = match row.compiler.as_ref().map(|it| self.compiler(it)) {
+            Some(Err(missing)) => Some(*missing),
+            Some(Ok(compiler)) => {
+                let headers = row.headers.as_ref();
+                headers.and_then(|it| self.header(it, &compiler))
+            }
+            None => None,
         };
+        let missing = missing
+            .or_else(|| programs.find_map(|it| self.program(it)))
+            .or_else(|| row.anywhere.as_ref().and_then(|it| self.nowhere(it)));
         let needs = |it: &&Needed| {
             let version = self.version(&it.distribution);
             version.is_some_and(|version| {
@@ -120,6 +123,30 @@ impl Process<'_> {
                 .map(|it| it.distribution.clone())
                 .unwrap_or_default(),
             ..missing?
+        })
+    }
+
+    /// Whether all copies of a component are of a version or newer.
+    fn is_beside(&self, beside: &Beside) -> bool {
+        let components = self.components.iter();
+        let mut copies = components
+            .filter(|it| it.name == beside.component)
+            .peekable();
+        copies.peek().is_some() && copies.all(|it| is_since(&it.version, &beside.since))
+    }
+
+    /// A file that is nowhere in the image.
+    fn nowhere(&self, file: &Anywhere) -> Option<MissingTool> {
+        let is_one = |node: &Node| {
+            let path = node.path();
+            let is_below = |it: &String| path.contains(&format!("/{it}/"));
+            node.name() == file.file && !file.not_below.iter().any(is_below)
+        };
+        (!self.anywhere.iter().any(is_one)).then(|| MissingTool {
+            kind: file.kind,
+            tool: file.file.clone(),
+            says: file.says.clone(),
+            ..MissingTool::default()
         })
     }
 

@@ -16,7 +16,7 @@ use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::knowledge;
 use imgcheck_model::process::LoaderFacts;
-use imgcheck_model::stack::{ContainerToolkit, Network};
+use imgcheck_model::stack::{ContainerToolkit, Network, Weights};
 use imgcheck_model::targets::TargetFacts;
 use imgcheck_tables::vocabulary;
 
@@ -32,7 +32,7 @@ pub struct RuleTest {
     pub expect: Expect,
 }
 
-/// Facts of a test. With `stack`, `copies`, `loader`, `container_toolkit`, `network`, `python`, or an `image` without a name (such as `image: {}`) an
+/// Facts of a test. With `stack`, `copies`, `loader`, `container_toolkit`, `network`, `weights`, `python`, or an `image` without a name (such as `image: {}`) an
 /// image was read, and what is not given of it is empty; otherwise only its reference is known.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -57,6 +57,8 @@ pub struct Given {
     container_toolkit: Option<Value>,
     /// What the image has for the network between GPUs of several machines.
     network: Option<Network>,
+    /// Models with quantized weights in the image.
+    weights: Option<Vec<Weights>>,
     /// What is installed in the Python environments.
     python: Option<PythonFacts>,
     /// What a file asks for that an image is built from. Conflicts and replacements follow from its packages.
@@ -127,6 +129,7 @@ impl Given {
             || self.loader.is_some()
             || self.container_toolkit.is_some()
             || self.network.is_some()
+            || self.weights.is_some()
             || self.python.is_some()
             || self.image.as_ref().is_some_and(has_no_name);
         let loaded = self.stack.clone().unwrap_or_default();
@@ -166,6 +169,7 @@ impl Given {
             loader: given("loader", self.loader.as_ref())?.map(Arc::new),
             container_toolkit: toolkit,
             network: scanned.then(|| self.network.clone().unwrap_or_default()),
+            weights: scanned.then(|| self.weights.clone().unwrap_or_default()),
             python: scanned.then(|| self.python.clone().unwrap_or_default().into()),
             lint: self.sources()?,
             workload: given("workload", self.workload.as_ref())?,

@@ -24,11 +24,11 @@ use imgcheck_model::claims::Claim;
 use imgcheck_model::claims::unpublished::Unpublished;
 use imgcheck_model::imports::ImportFailure;
 use imgcheck_model::process::LoaderFacts;
-use imgcheck_model::settings::{self, Installed};
+use imgcheck_model::settings;
 use imgcheck_model::stack::{
-    BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu,
+    BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, GpuAssembler,
     ImportableDistributions, MissingTool, Network, OverwrittenFiles, ShadowedPackage, Stack,
-    StartRefusal, UnmetRequirement,
+    StartRefusal, UnmetRequirement, Weights,
 };
 use imgcheck_model::targets::TargetFacts;
 
@@ -68,6 +68,9 @@ pub struct Facts {
     /// What the image has for the network between GPUs of several machines. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// Models with quantized weights in the image. Absent if no image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<Vec<Weights>>,
     /// What is installed in the Python environments. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<Arc<PythonFacts>>,
@@ -117,6 +120,12 @@ pub struct PythonFacts {
     pub start_refusals: Vec<StartRefusal>,
     /// Programs and headers that installed packages need to compile something at run time, and that are missing.
     pub missing_tools: Vec<MissingTool>,
+    /// The `ptxas` that packages call to compile for a GPU, as far as its release is known.
+    pub assemblers: Vec<GpuAssembler>,
+    /// By variable of the process, the file because of which the directory that it names cannot be made.
+    pub files_in_place: BTreeMap<String, String>,
+    /// By variable of the process, its words that are modules; without the variable, any word may be one.
+    pub named_modules: BTreeMap<String, Vec<String>>,
     /// Imports that certainly fail, of the program that the image starts and of the installed packages that imgcheck models as processes.
     pub import_failures: Vec<ImportFailure>,
 }
@@ -132,6 +141,8 @@ pub struct StackFacts {
     pub container_toolkit: ContainerToolkit,
     /// What the image has for the network between GPUs of several machines.
     pub network: Network,
+    /// Models with quantized weights.
+    pub weights: Vec<Weights>,
     /// What is installed in the Python environments.
     pub python: Arc<PythonFacts>,
 }
@@ -147,6 +158,9 @@ impl From<Stack> for StackFacts {
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
             missing_tools: stack.missing_tools,
+            assemblers: stack.assemblers,
+            files_in_place: stack.files_in_place,
+            named_modules: stack.named_modules,
             import_failures: Vec::new(),
         };
         StackFacts {
@@ -154,6 +168,7 @@ impl From<Stack> for StackFacts {
             machines: stack.machines,
             container_toolkit: stack.container_toolkit,
             network: stack.network,
+            weights: stack.weights,
             python: python.into(),
         }
     }
@@ -324,6 +339,7 @@ impl Facts {
             copies: Some(stack.components.iter().map(ComponentFacts::from).collect()),
             container_toolkit: Some(stack.container_toolkit.clone()),
             network: Some(stack.network.clone()),
+            weights: Some(stack.weights.clone()),
             python: Some(stack.python.clone()),
             image: ImageFacts {
                 process_env: Some(image.process_env.or(image.env.clone()).unwrap_or_default()),
@@ -355,23 +371,11 @@ impl Facts {
             .or_else(|| self.loader.as_ref()?.layer_of(path))
             .or_else(|| self.container_toolkit.as_ref()?.layer_of(path))
             .or_else(|| self.python.as_ref()?.layer_of(path))
+            .or_else(|| self.network.as_ref()?.layer_of(path))
             .or_else(|| {
                 let mut failures = self.image.start_failures.iter();
                 failures.find(|it| it.path == path)?.layer
             })
-    }
-}
-
-impl Installed for Facts {
-    fn component(&self, name: &str) -> Option<(&str, Option<&str>)> {
-        let component = self.stack.as_ref()?.get(name)?;
-        let build = component.details.get("build").map(String::as_str);
-        Some((&component.version, build))
-    }
-
-    fn distribution(&self, name: &str) -> Option<&str> {
-        let version = self.python.as_ref()?.distributions.get(name);
-        version.map(String::as_str)
     }
 }
 

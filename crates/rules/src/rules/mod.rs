@@ -13,6 +13,7 @@ pub mod expression;
 pub mod facts;
 pub mod file;
 pub mod functions;
+mod installed;
 pub mod level;
 pub mod loader;
 pub mod missing;

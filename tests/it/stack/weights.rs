@@ -1,0 +1,73 @@
+//! Models in an image, by what describes their weights.
+
+use crate::sample::Image;
+
+/// The path, method and algorithm of each model.
+fn models(image: &Image) -> Vec<(String, String, String)> {
+    let weights = image.stack().weights.into_iter();
+    weights
+        .map(|it| (it.path, it.method, it.algorithm))
+        .collect()
+}
+
+#[test]
+fn the_format_is_in_the_file_beside_the_weights() {
+    const FP8: &str =
+        r#"{"model_type": "llama", "quantization_config": {"quant_method": "FP8", "fmt": "e4m3"}}"#;
+    let config = |text: &str| Image::python().text("models/m/config.json", text);
+    let with_weights =
+        |text: &str| models(&config(text).empty("models/m/model-00001-of-00002.safetensors"));
+    let one = |method: &str, algorithm: &str| {
+        vec![(
+            "/models/m/config.json".to_owned(),
+            method.to_owned(),
+            algorithm.to_owned(),
+        )]
+    };
+    assert_eq!(with_weights(FP8), one("fp8", ""));
+    assert_eq!(models(&config(FP8)), []);
+    let optimizer = r#"{"quantization_config": {"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4"}}}"#;
+    assert_eq!(with_weights(optimizer), one("modelopt", "NVFP4"));
+    for other in [
+        "",
+        "{",
+        "[]",
+        "null",
+        r#"{"quantization_config": null}"#,
+        r#"{"quantization_config": {"quant_method": 8}}"#,
+        r#"{"model_type": "llama"}"#,
+    ] {
+        assert_eq!(with_weights(other), [], "{other}");
+    }
+}
+
+#[test]
+fn a_directory_is_one_model() {
+    let image = Image::python()
+        .text(
+            "models/m/config.json",
+            r#"{"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}}"#,
+        )
+        .text(
+            "models/m/hf_quant_config.json",
+            r#"{"quantization": {"quant_algo": "FP8"}}"#,
+        )
+        .text(
+            "models/n/hf_quant_config.json",
+            r#"{"quantization": {"quant_algo": "NVFP4"}}"#,
+        )
+        .empty("models/m/model.safetensors")
+        .empty("models/n/model.safetensors");
+    let found = models(&image);
+    let paths: Vec<_> = found
+        .iter()
+        .map(|it| (it.0.as_str(), it.2.as_str()))
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            ("/models/m/config.json", "FP8"),
+            ("/models/n/hf_quant_config.json", "NVFP4")
+        ]
+    );
+}
