@@ -31,7 +31,7 @@ fn failures(image: &Image) -> Vec<ImportFailure> {
         reads: false,
         limits: &Limits::default(),
     };
-    pythons.play(&|_| None).unwrap().failures
+    pythons.play(&|_| Ok(None)).unwrap().failures
 }
 
 /// A Python whose library has a module, and PyTorch with this source.

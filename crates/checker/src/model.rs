@@ -90,7 +90,7 @@ impl Model {
             reads: false,
             limits: &bounds.limits,
         };
-        let imports = pythons.play(&|_| None)?;
+        let imports = pythons.play(&|_| Ok(None))?;
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);

@@ -4,19 +4,27 @@ use std::collections::BTreeSet;
 
 use memchr::memmem;
 use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Pattern, Stmt};
+use ruff_python_ast::{Comprehension, Expr, ExprCall, ExprContext, ExprSubscript, Pattern, Stmt};
+use ruff_text_size::{Ranged, TextSize};
 
-use crate::condition::{Constants, is_attribute};
+use crate::condition::{Condition, Constants, Subject, is_attribute};
 use crate::facts::{ModuleFacts, Step};
+use crate::lines::Lines;
+use crate::outline::Outline;
 
 /// Methods of lists that change `sys.path`.
 const CHANGES: [&str; 8] = [
     "append", "insert", "extend", "remove", "pop", "clear", "reverse", "sort",
 ];
 
+/// The function of a module that is called for names which it does not have (PEP 562).
+const GETATTR: &str = "__getattr__";
+
+/// What binds a name in an expression; in a function, only for itself.
+const WALRUS: &str = ":=";
+
 /// What the text of a module has if more than its statements and the targets of its assignments matter.
-const TRICKS: [&str; 13] = [
-    ":=",
+pub(crate) const TRICKS: [&str; 14] = [
     "sys.path",
     "sys.modules",
     "meta_path",
@@ -29,6 +37,8 @@ const TRICKS: [&str; 13] = [
     "__path__",
     "declare_namespace",
     "setattr",
+    "global_enum",
+    "_convert",
 ];
 
 /// Visits all statements and expressions of a module.
@@ -40,16 +50,28 @@ pub(crate) struct Effects<'a> {
     names: BTreeSet<&'a str>,
     /// Names that are only bound to one constant: whether it is true. `None` for others.
     constants: Constants<'a>,
+    /// Whether it may assign to names that its text does not show.
+    has_dynamic_constants: bool,
+    /// Whether it is below `if __name__ == "__main__"`.
+    is_main: bool,
+    /// Whether that changes what imports find.
+    main_changes_search: bool,
+    /// Where the last statement starts.
+    statement: TextSize,
+    /// Where `__getattr__` is bound first.
+    getattr: Option<TextSize>,
     /// Whether it has `from M import *`.
     has_stars: bool,
-    /// Names of imported modules and objects, in any scope.
-    imported: BTreeSet<&'a str>,
-    /// Attributes that are set: the name that is the root of the object, and the attribute.
-    set: Vec<(&'a str, &'a str)>,
+    /// Names of imported modules and objects, with the number of the function around; 0 if there is none.
+    imported: BTreeSet<(usize, &'a str)>,
+    /// Attributes that are set: the number of the function around, the name that is the root of the object, and the attribute.
+    set: Vec<(usize, &'a str, &'a str)>,
+    /// How many outermost functions there were.
+    functions: usize,
     /// Functions and methods that change `sys.path`.
     changing: BTreeSet<&'a str>,
-    /// Functions and methods that the module calls when it is executed.
-    called: BTreeSet<&'a str>,
+    /// Functions and methods that the module calls when it is executed, and whether only as a program.
+    called: BTreeSet<(bool, &'a str)>,
     /// The outermost function around.
     function: Option<&'a str>,
     /// The classes around.
@@ -60,25 +82,38 @@ impl<'a> Effects<'a> {
     pub fn of(source: &str, body: &'a [Stmt]) -> Self {
         let is_in = |trick: &&str| memmem::find(source.as_bytes(), trick.as_bytes()).is_some();
         let mut effects = Effects {
-            has_tricks: TRICKS.iter().any(is_in),
+            has_tricks: [WALRUS].iter().chain(&TRICKS).any(is_in),
             ..Effects::default()
         };
         effects.visit_body(body);
         effects
     }
 
-    pub fn into_facts(self, steps: Vec<Step>) -> ModuleFacts {
+    pub fn into_facts(self, outline: &Outline, steps: Vec<Step>) -> ModuleFacts {
+        let mut lines = Lines::of(outline.source());
         let set = self.set.iter();
         let patched: BTreeSet<&str> = set
-            .filter(|(root, _)| self.imported.contains(root))
-            .map(|(_, attribute)| *attribute)
+            .filter(|(function, root, _)| {
+                let functions = [0, *function];
+                functions
+                    .iter()
+                    .any(|it| self.imported.contains(&(*it, *root)))
+            })
+            .map(|(_, _, attribute)| *attribute)
             .collect();
-        let is_changing = |name: &&str| self.changing.contains(name);
+        let is_called = |as_main: bool| {
+            let mut changing = self.changing.iter();
+            changing.any(|name| self.called.contains(&(as_main, *name)))
+        };
+        let changes_search = self.facts.changes_search || is_called(false);
+        let getattr = self.getattr.filter(|_| !self.facts.has_dynamic_names);
         let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
         ModuleFacts {
             steps,
-            has_dynamic_names: self.facts.has_dynamic_names || self.names.contains("__getattr__"),
-            changes_search: self.facts.changes_search || self.called.iter().any(is_changing),
+            has_dynamic_names: self.facts.has_dynamic_names || self.names.contains(GETATTR),
+            changes_search,
+            changes_search_as_main: changes_search || self.main_changes_search || is_called(true),
+            getattr_line: getattr.map_or(0, |offset| lines.at(outline.place(offset))),
             names: owned(self.names),
             patched: owned(patched),
             ..self.facts
@@ -87,7 +122,7 @@ impl<'a> Effects<'a> {
 
     /// The names that are bound to one constant only.
     pub fn constants(&self) -> Constants<'a> {
-        match self.has_stars {
+        match self.has_stars || self.has_dynamic_constants {
             true => Constants::new(),
             false => self.constants.clone(),
         }
@@ -107,14 +142,23 @@ impl<'a> Effects<'a> {
     fn change_search(&mut self) {
         match self.function {
             Some(function) => drop(self.changing.insert(function)),
+            None if self.is_main => self.main_changes_search = true,
             None => self.facts.changes_search = true,
         }
+    }
+
+    /// The number of the outermost function around.
+    fn number(&self) -> usize {
+        self.function.map_or(0, |_| self.functions)
     }
 
     fn bind(&mut self, name: &'a str) {
         if self.function.is_none() && self.classes == 0 {
             self.names.insert(name);
             self.constants.insert(name, None);
+            if name == GETATTR {
+                self.getattr.get_or_insert(self.statement);
+            }
         }
     }
 
@@ -124,7 +168,7 @@ impl<'a> Effects<'a> {
                 for alias in &import.names {
                     let first = alias.name.split('.').next().unwrap_or_default();
                     let name = alias.asname.as_ref().map_or(first, |it| it.as_str());
-                    self.imported.insert(name);
+                    self.imported.insert((self.number(), name));
                     self.bind(name);
                 }
             }
@@ -135,8 +179,10 @@ impl<'a> Effects<'a> {
                     .is_some_and(|it| it.as_str() == "sys");
                 for alias in &import.names {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    self.imported.insert(name);
+                    self.imported.insert((self.number(), name));
                     match name == &alias.name {
+                        true if self.function.is_some() => {}
+                        true if name == GETATTR => self.bind(name),
                         true => drop(self.constants.insert(name, None)),
                         false => self.bind(name),
                     }
@@ -156,11 +202,15 @@ impl<'a> Effects<'a> {
     fn name(&mut self, name: &'a str, context: ExprContext) {
         match (name, context) {
             (_, ExprContext::Store) => self.bind(name),
-            ("globals" | "exec", _) => self.facts.has_dynamic_names = true,
+            ("globals" | "exec", _) => {
+                self.facts.has_dynamic_names = true;
+                self.has_dynamic_constants |= self.function.is_none();
+            }
             ("vars" | "locals", _) if self.function.is_none() => {
                 self.facts.has_dynamic_names = true
             }
             ("addsitedir", _) => self.change_search(),
+            ("global_enum", _) => self.facts.has_dynamic_names = true,
             _ => {}
         }
         if name == "__path__" {
@@ -179,12 +229,14 @@ impl<'a> Effects<'a> {
                 self.change_search();
             }
             "__path__" | "declare_namespace" => self.facts.has_dynamic_submodules = true,
+            // They make the members of an enumeration names of its module (`enum.py`).
+            "global_enum" | "_convert_" | "_convert" => self.facts.has_dynamic_names = true,
             _ => {}
         }
         if context == ExprContext::Store
             && let Some(root) = root(expression)
         {
-            self.set.push((root, name));
+            self.set.push((self.number(), root, name));
         }
     }
 
@@ -212,8 +264,10 @@ impl<'a> Effects<'a> {
     fn call(&mut self, call: &'a ExprCall) {
         if self.function.is_none() {
             match &*call.func {
-                Expr::Name(name) => drop(self.called.insert(&name.id)),
-                Expr::Attribute(method) => drop(self.called.insert(&method.attr)),
+                Expr::Name(name) => drop(self.called.insert((self.is_main, &name.id))),
+                Expr::Attribute(method) => {
+                    self.called.insert((self.is_main, &method.attr));
+                }
                 _ => {}
             }
         }
@@ -240,12 +294,23 @@ impl<'a> Effects<'a> {
                 if let [object, Expr::StringLiteral(name), ..] = &*call.arguments.args
                     && let Some(root) = root(object)
                 {
-                    self.set.push((root, name.value.to_str()));
+                    self.set.push((self.number(), root, name.value.to_str()));
                 }
             }
             _ => {}
         }
     }
+}
+
+/// Whether a condition is `__name__ == "__main__"`.
+fn is_main(test: &Expr) -> bool {
+    let condition = Condition::of(test, &Constants::new());
+    matches!(&condition.atoms[..], [atom] if !atom.negated && atom.subject == Subject::IsMain)
+}
+
+/// Whether an expression is a list of `sys` that finds modules: to go through it changes nothing.
+fn is_finders(expression: &Expr) -> bool {
+    is_attribute(expression, "sys", "meta_path") || is_attribute(expression, "sys", "path_hooks")
 }
 
 /// Whether a constant is true.
@@ -270,6 +335,7 @@ fn root(mut expression: &Expr) -> Option<&str> {
 
 impl<'a> Visitor<'a> for Effects<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
+        self.statement = statement.start();
         match statement {
             Stmt::FunctionDef(function) => {
                 self.bind(&function.name);
@@ -278,6 +344,7 @@ impl<'a> Visitor<'a> for Effects<'a> {
                     .iter()
                     .for_each(|it| self.visit_decorator(it));
                 let outer = self.function;
+                self.functions += usize::from(outer.is_none());
                 self.function = outer.or(Some(&function.name));
                 self.visit_parameters(&function.parameters);
                 self.visit_body(&function.body);
@@ -300,6 +367,19 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 _ => visitor::walk_stmt(self, statement),
             },
             Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
+            Stmt::If(it) if is_main(&it.test) => {
+                let outer = std::mem::replace(&mut self.is_main, true);
+                self.visit_body(&it.body);
+                self.is_main = outer;
+                for clause in &it.elif_else_clauses {
+                    self.visit_elif_else_clause(clause);
+                }
+            }
+            Stmt::For(it) if is_finders(&it.iter) => {
+                self.visit_expr(&it.target);
+                self.visit_body(&it.body);
+                self.visit_body(&it.orelse);
+            }
             Stmt::AugAssign(assign) => {
                 if is_attribute(&assign.target, "sys", "path") {
                     self.change_search();
@@ -330,6 +410,14 @@ impl<'a> Visitor<'a> for Effects<'a> {
             _ => {}
         }
         visitor::walk_expr(self, expression);
+    }
+
+    /// Its targets are names of its own.
+    fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
+        if !is_finders(&comprehension.iter) {
+            self.visit_expr(&comprehension.iter);
+        }
+        comprehension.ifs.iter().for_each(|it| self.visit_expr(it));
     }
 
     fn visit_except_handler(&mut self, handler: &'a ruff_python_ast::ExceptHandler) {

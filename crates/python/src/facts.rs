@@ -21,6 +21,10 @@ pub struct ModuleFacts {
     pub has_dynamic_submodules: bool,
     /// It changes what any import finds: `sys.path`, `sys.meta_path`, `sys.path_hooks` or a package directory.
     pub changes_search: bool,
+    /// It does so when it is executed as a program.
+    pub changes_search_as_main: bool,
+    /// The line of the first statement that binds `__getattr__`, if that is what makes its names dynamic; else 0.
+    pub getattr_line: u32,
     /// The modules that it puts into `sys.modules` by name.
     pub provided: Vec<String>,
     /// Names of attributes that it sets on what it imports, sorted.

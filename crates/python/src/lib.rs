@@ -5,13 +5,16 @@
 //!
 //! Source: the Python language reference, "The import system" and "Execution model".
 
+mod bodies;
 mod condition;
 mod depth;
 mod effects;
 mod facts;
 mod lines;
+mod outline;
 mod read;
 pub mod run;
+mod scan;
 mod statements;
 
 pub use condition::{Atom, Comparison, Condition, Subject};

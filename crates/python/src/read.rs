@@ -1,5 +1,7 @@
 //! From source text to facts.
 
+use std::io;
+use std::panic::resume_unwind;
 use std::thread;
 
 use ruff_python_ast::PySourceType;
@@ -8,6 +10,7 @@ use ruff_python_parser::parse_unchecked_source;
 use crate::depth::{self, Depth};
 use crate::effects::Effects;
 use crate::facts::{ModuleFacts, Unread};
+use crate::outline::Outline;
 use crate::statements::Statements;
 
 /// The stack of a thread that parses nested sources. Its pages are used only as far as the nesting goes.
@@ -15,30 +18,33 @@ const STACK: usize = 256 << 20;
 
 impl ModuleFacts {
     /// The facts of a module with this source.
-    pub fn of(source: &str) -> Self {
+    ///
+    /// # Errors
+    /// The source is deeply nested, and a thread with a large stack cannot be started.
+    pub fn of(source: &str) -> io::Result<Self> {
         if source.len() as u64 > Self::MOST_BYTES {
-            return ModuleFacts::unread(Unread::TooLong);
+            return Ok(ModuleFacts::unread(Unread::TooLong));
         }
-        match depth::of(source) {
-            Depth::Shallow => examine(source),
+        let outline = &Outline::of(source);
+        match depth::of(outline.text()) {
+            Depth::Shallow => Ok(examine(outline)),
             Depth::Deep => thread::scope(|scope| {
                 let thread = thread::Builder::new().stack_size(STACK);
-                let examined = thread.spawn_scoped(scope, || examine(source));
-                let examined = examined.ok().and_then(|thread| thread.join().ok());
-                examined.unwrap_or_else(|| ModuleFacts::unread(Unread::TooDeep))
+                let examined = thread.spawn_scoped(scope, || examine(outline))?;
+                Ok(examined.join().unwrap_or_else(|panic| resume_unwind(panic)))
             }),
-            Depth::TooDeep => ModuleFacts::unread(Unread::TooDeep),
+            Depth::TooDeep => Ok(ModuleFacts::unread(Unread::TooDeep)),
         }
     }
 }
 
-fn examine(source: &str) -> ModuleFacts {
-    let parsed = parse_unchecked_source(source, PySourceType::Python);
+pub(crate) fn examine(outline: &Outline) -> ModuleFacts {
+    let parsed = parse_unchecked_source(outline.text(), PySourceType::Python);
     if !parsed.errors().is_empty() {
         return ModuleFacts::unread(Unread::Syntax);
     }
     let body = parsed.suite();
-    let effects = Effects::of(source, body);
-    let steps = Statements::of(source, body, &effects.constants());
-    effects.into_facts(steps)
+    let effects = Effects::of(outline.text(), body);
+    let steps = Statements::of(outline, body, &effects.constants());
+    effects.into_facts(outline, steps)
 }

@@ -1,10 +1,12 @@
 //! The steps of a module's execution.
 
 use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
+use ruff_text_size::TextRange;
 
 use crate::condition::{Condition, Constants, is_attribute};
 use crate::facts::{Import, Step};
 use crate::lines::Lines;
+use crate::outline::Outline;
 
 /// An exception that is given as an expression.
 const EXPRESSION: &str = "?";
@@ -12,6 +14,7 @@ const EXPRESSION: &str = "?";
 /// Collects steps.
 pub(crate) struct Statements<'t, 'c> {
     constants: &'c Constants<'c>,
+    outline: &'t Outline<'t>,
     lines: Lines<'t>,
     steps: Vec<Step>,
     /// How many `try` are around the current statement.
@@ -19,10 +22,11 @@ pub(crate) struct Statements<'t, 'c> {
 }
 
 impl<'t, 'c> Statements<'t, 'c> {
-    pub fn of(source: &'t str, body: &[Stmt], constants: &'c Constants<'c>) -> Vec<Step> {
+    pub fn of(outline: &'t Outline<'t>, body: &[Stmt], constants: &'c Constants<'c>) -> Vec<Step> {
         let mut statements = Statements {
             constants,
-            lines: Lines::of(source),
+            outline,
+            lines: Lines::of(outline.source()),
             steps: Vec::new(),
             tries: 0,
         };
@@ -36,10 +40,14 @@ impl<'t, 'c> Statements<'t, 'c> {
         }
     }
 
+    fn line(&mut self, range: TextRange) -> u32 {
+        self.lines.at(self.outline.place(range.start()))
+    }
+
     fn statement(&mut self, statement: &Stmt) {
         match statement {
             Stmt::Import(import) if !import.is_lazy => {
-                let line = self.lines.at(import.range.start());
+                let line = self.line(import.range);
                 let modules = import.names.iter().map(|alias| Import {
                     line,
                     module: alias.name.to_string(),
@@ -48,7 +56,7 @@ impl<'t, 'c> Statements<'t, 'c> {
                 self.steps.extend(modules.map(Step::Import));
             }
             Stmt::ImportFrom(import) if !import.is_lazy => {
-                let line = self.lines.at(import.range.start());
+                let line = self.line(import.range);
                 let module = import.module.as_ref();
                 self.steps.push(Step::Import(Import {
                     line,

@@ -1,5 +1,6 @@
 //! The Pythons whose imports are played.
 
+use imgcheck_base::error::Result;
 use imgcheck_base::limits::Limits;
 use imgcheck_image::{Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
@@ -30,5 +31,5 @@ pub struct Pythons<'i, 'r> {
     pub limits: &'i Limits,
 }
 
-/// Reads the source of a module that is unread so far; `None` if that cannot be read.
-pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Option<ModuleFacts> + Sync);
+/// Reads the source of a module that is unread so far; `None` if the image does not have it any more.
+pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Result<Option<ModuleFacts>> + Sync);

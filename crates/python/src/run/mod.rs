@@ -271,7 +271,11 @@ impl<'f, F: Files> Interpreter<'f, F> {
         let package = name.split('.').next().unwrap_or_default();
         let mut finders = self.search.finders.iter();
         let is_known = finders.any(|(of, _)| of == package);
-        self.is_search_changed |= facts.changes_search && !is_known;
+        let changes_search = match name == self.main {
+            true => facts.changes_search_as_main,
+            false => facts.changes_search,
+        };
+        self.is_search_changed |= changes_search && !is_known;
         self.provided.extend(facts.provided.iter().cloned());
         self.patched.extend(facts.patched.iter().cloned());
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::failure::Answer;
-use super::module::ModuleKind;
+use super::module::{Module, ModuleKind, State};
 use super::{Files, Interpreter};
 use crate::facts::{Import, ModuleFacts};
 
@@ -74,7 +74,9 @@ impl<F: Files> Interpreter<'_, F> {
                 _ => Answer::Unknown,
             };
         };
-        if facts.has_dynamic_names {
+        let reached = self.reached(module);
+        let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
+        if facts.has_dynamic_names && !is_before(facts.getattr_line) {
             return Answer::Unknown;
         }
         if facts
@@ -88,7 +90,7 @@ impl<F: Files> Interpreter<'_, F> {
         let mut answer = Answer::No;
         for import in facts.imports() {
             let binds = import.names.iter().any(|it| it == name || it == "*");
-            if !binds {
+            if !binds || is_before(import.line) {
                 continue;
             }
             let source = self.absolute(module, import);
@@ -106,6 +108,15 @@ impl<F: Files> Interpreter<'_, F> {
             }
         }
         answer
+    }
+
+    /// The line that a module has reached which is being executed: nothing after it has bound a name.
+    fn reached(&self, module: &str) -> Option<u32> {
+        let is_running = |it: &Module<F::File>| matches!(it.state, State::Running);
+        self.modules.get(module).filter(|it| is_running(it))?;
+        let mut places = self.stack.iter().rev();
+        let place = places.find(|place| place.module == module)?;
+        Some(place.line)
     }
 
     /// The facts of a module that was found; those of the standard library are read only here.
