@@ -95,6 +95,7 @@ fn imported<'r>(
         packages: &checker.imported_modules()?,
         is_launch_known: launch.gaps.is_empty(),
         reads: true,
+        trees: false,
         limits: &context.bounds.limits,
     };
     pythons.play(&reader)

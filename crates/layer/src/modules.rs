@@ -22,7 +22,7 @@ use imgcheck_python::ModuleFacts;
 const ENDING: &[u8] = b".py";
 
 /// Directories whose sources no program imports at its start. Those that are imported nevertheless are unknown.
-const PASSED_OVER: [&str; 5] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/", "/pgen2/"];
+const PASSED_OVER: [&str; 4] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/"];
 
 /// Most bytes of memory for the facts of the sources of a stream; those of the largest published images take a tenth.
 const MOST_MEMORY: u64 = 256 << 20;
@@ -126,7 +126,10 @@ fn whole(bytes: &dyn ReadAt, size: u64) -> io::Result<Vec<u8>> {
 
 /// The facts of a source. Bytes that are not UTF-8 are in its comments and strings.
 fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
-    ModuleFacts::of(&String::from_utf8_lossy(source))
+    match str::from_utf8(source) {
+        Ok(source) => ModuleFacts::of(source),
+        Err(_) => ModuleFacts::of(&String::from_utf8_lossy(source)),
+    }
 }
 
 /// Whether a file is a source that may be parsed.

@@ -6,9 +6,6 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use memchr::memmem;
-
-use crate::effects::TRICKS;
 use crate::scan::{Scanner, Token};
 
 /// The parts of a source that are bodies of functions and say nothing about its import, in order.
@@ -64,6 +61,8 @@ struct Bodies<'t> {
     previous: (Token, &'t str),
     /// The name at the start of `NAME.attribute`, and whether an attribute follows.
     root: Option<(&'t str, bool)>,
+    /// Whether the statement has a keyword so far: then a colon ends its head, and annotates nothing.
+    has_keyword: bool,
     /// Such names in the statement, which may be the targets of an assignment.
     targets: Vec<&'t str>,
     /// The end of the last token.
@@ -82,6 +81,7 @@ impl<'t> Bodies<'t> {
             brackets: 0,
             previous: (Token::Newline, ""),
             root: None,
+            has_keyword: false,
             targets: Vec::new(),
             end: 0,
         }
@@ -102,20 +102,14 @@ impl<'t> Bodies<'t> {
     }
 
     fn idle(self) -> Vec<Range<usize>> {
-        let source = self.source.as_bytes();
-        let is_in = |text: &[u8], trick: &str| memmem::find(text, trick.as_bytes()).is_some();
-        let tricks: Vec<&str> = TRICKS.into_iter().filter(|it| is_in(source, it)).collect();
         let matters = |number: usize, body: &Body| {
-            let text = &source[body.range.clone()];
             let is_imported = |name: &&str| {
                 let places = [0, number];
                 places
                     .iter()
                     .any(|it| self.imported.contains(&(*it, *name)))
             };
-            body.matters
-                || body.changed.iter().any(is_imported)
-                || tricks.iter().any(|it| is_in(text, it))
+            body.matters || body.changed.iter().any(is_imported)
         };
         let numbered = self.all.iter().enumerate();
         let idle = numbered.filter(|(at, body)| !matters(at + 1, body));
@@ -160,6 +154,7 @@ impl<'t> Bodies<'t> {
                 });
                 self.is_clause = false;
                 self.root = None;
+                self.has_keyword = false;
                 self.targets.clear();
                 State::Body(1)
             }
@@ -195,6 +190,7 @@ impl<'t> Bodies<'t> {
             Token::Dot => root,
             _ => None,
         };
+        self.has_keyword |= token == Token::Keyword;
         let ended = root.filter(|(_, has_attribute)| *has_attribute);
         match token {
             Token::Comma | Token::Close | Token::Assign | Token::Augmented | Token::Colon => {
@@ -203,10 +199,12 @@ impl<'t> Bodies<'t> {
             _ => {}
         }
         match token {
+            Token::Colon if self.has_keyword => Vec::new(),
             Token::Assign | Token::Augmented | Token::Colon if self.brackets == 0 => {
                 std::mem::take(&mut self.targets)
             }
             Token::Newline | Token::Semicolon => {
+                self.has_keyword = false;
                 self.targets.clear();
                 Vec::new()
             }
@@ -229,8 +227,10 @@ impl<'t> Bodies<'t> {
             Token::Word => {
                 let is_system = self.is_import && word_before == "from" && text == "sys";
                 let is_octal = text.len() > 1 && text.starts_with('0') && is_digits(text);
+                let is_sys = self.root.is_some_and(|(root, _)| is_sys(root));
+                let is_trick = is_trick(text) || is_sys && is_of_sys(text);
                 let ends_operand = [Token::Word, Token::String, Token::Close].contains(&before);
-                is_system || is_octal || ends_operand
+                is_system || is_octal || is_trick || ends_operand
             }
             // `print "text"`
             Token::String => [Token::Word, Token::Close].contains(&before),
@@ -243,6 +243,32 @@ impl<'t> Bodies<'t> {
             _ => false,
         }
     }
+}
+
+/// Whether [`Effects`](crate::effects::Effects) looks at a name in the body of a function.
+fn is_trick(text: &str) -> bool {
+    matches!(
+        text,
+        "globals"
+            | "exec"
+            | "addsitedir"
+            | "__path__"
+            | "declare_namespace"
+            | "setattr"
+            | "global_enum"
+            | "_convert_"
+            | "_convert"
+    )
+}
+
+/// Whether a name is usual for the module `sys`, as in [`is_attribute`](crate::condition::is_attribute).
+fn is_sys(name: &str) -> bool {
+    name == "sys" || name == "_sys"
+}
+
+/// Whether something of `sys` has this name.
+fn is_of_sys(text: &str) -> bool {
+    matches!(text, "path" | "modules" | "meta_path" | "path_hooks")
 }
 
 fn is_digits(text: &str) -> bool {

@@ -1,13 +1,15 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
+mod visit;
+
 use std::collections::BTreeSet;
 
 use memchr::memmem;
-use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Comprehension, Expr, ExprCall, ExprContext, ExprSubscript, Pattern, Stmt};
-use ruff_text_size::{Ranged, TextSize};
+use ruff_python_ast::visitor::Visitor;
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Stmt};
+use ruff_text_size::TextSize;
 
-use crate::condition::{Condition, Constants, Subject, is_attribute};
+use crate::condition::{Constants, is_attribute};
 use crate::facts::{ModuleFacts, Step};
 use crate::lines::Lines;
 use crate::outline::Outline;
@@ -24,7 +26,7 @@ const GETATTR: &str = "__getattr__";
 const WALRUS: &str = ":=";
 
 /// What the text of a module has if more than its statements and the targets of its assignments matter.
-pub(crate) const TRICKS: [&str; 14] = [
+const TRICKS: [&str; 14] = [
     "sys.path",
     "sys.modules",
     "meta_path",
@@ -41,6 +43,19 @@ pub(crate) const TRICKS: [&str; 14] = [
     "_convert",
 ];
 
+/// What decides about where modules are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    /// `sys.path`.
+    Path,
+    /// `sys.meta_path` and `sys.path_hooks`.
+    Finders,
+}
+
+impl Change {
+    const ALL: [Change; 2] = [Change::Path, Change::Finders];
+}
+
 /// Visits all statements and expressions of a module.
 #[derive(Default)]
 pub(crate) struct Effects<'a> {
@@ -54,8 +69,8 @@ pub(crate) struct Effects<'a> {
     has_dynamic_constants: bool,
     /// Whether it is below `if __name__ == "__main__"`.
     is_main: bool,
-    /// Whether that changes what imports find.
-    main_changes_search: bool,
+    /// What it changes of the search for modules, and whether only as a program.
+    changes: BTreeSet<(bool, Change)>,
     /// Where the last statement starts.
     statement: TextSize,
     /// Where `__getattr__` is bound first.
@@ -68,8 +83,8 @@ pub(crate) struct Effects<'a> {
     set: Vec<(usize, &'a str, &'a str)>,
     /// How many outermost functions there were.
     functions: usize,
-    /// Functions and methods that change `sys.path`.
-    changing: BTreeSet<&'a str>,
+    /// Functions and methods that change something of it.
+    changing: BTreeSet<(Change, &'a str)>,
     /// Functions and methods that the module calls when it is executed, and whether only as a program.
     called: BTreeSet<(bool, &'a str)>,
     /// The outermost function around.
@@ -101,18 +116,21 @@ impl<'a> Effects<'a> {
             })
             .map(|(_, _, attribute)| *attribute)
             .collect();
-        let is_called = |as_main: bool| {
-            let mut changing = self.changing.iter();
-            changing.any(|name| self.called.contains(&(as_main, *name)))
+        let does = |as_main: bool, change: Change| {
+            let of_change = self.changing.iter().filter(|(it, _)| *it == change);
+            let mut names = of_change.map(|(_, name)| (as_main, *name));
+            self.changes.contains(&(as_main, change)) || names.any(|it| self.called.contains(&it))
         };
-        let changes_search = self.facts.changes_search || is_called(false);
+        let [changes_search, adds_finders] = Change::ALL.map(|it| does(false, it));
+        let as_main = Change::ALL.iter().any(|it| does(true, *it));
         let getattr = self.getattr.filter(|_| !self.facts.has_dynamic_names);
         let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
         ModuleFacts {
             steps,
             has_dynamic_names: self.facts.has_dynamic_names || self.names.contains(GETATTR),
             changes_search,
-            changes_search_as_main: changes_search || self.main_changes_search || is_called(true),
+            adds_finders,
+            changes_search_as_main: changes_search || adds_finders || as_main,
             getattr_line: getattr.map_or(0, |offset| lines.at(outline.place(offset))),
             names: owned(self.names),
             patched: owned(patched),
@@ -139,11 +157,10 @@ impl<'a> Effects<'a> {
         }
     }
 
-    fn change_search(&mut self) {
+    fn change(&mut self, change: Change) {
         match self.function {
-            Some(function) => drop(self.changing.insert(function)),
-            None if self.is_main => self.main_changes_search = true,
-            None => self.facts.changes_search = true,
+            Some(function) => drop(self.changing.insert((change, function))),
+            None => drop(self.changes.insert((self.is_main, change))),
         }
     }
 
@@ -190,7 +207,7 @@ impl<'a> Effects<'a> {
                     // What becomes of them under another name is not followed.
                     let system = ["path", "meta_path", "path_hooks", "modules"];
                     if is_sys && system.contains(&alias.name.as_str()) {
-                        self.change_search();
+                        self.change(Change::Path);
                         self.facts.has_dynamic_names = true;
                     }
                 }
@@ -209,7 +226,7 @@ impl<'a> Effects<'a> {
             ("vars" | "locals", _) if self.function.is_none() => {
                 self.facts.has_dynamic_names = true
             }
-            ("addsitedir", _) => self.change_search(),
+            ("addsitedir", _) => self.change(Change::Path),
             ("global_enum", _) => self.facts.has_dynamic_names = true,
             _ => {}
         }
@@ -220,13 +237,13 @@ impl<'a> Effects<'a> {
 
     fn attribute(&mut self, expression: &'a Expr, name: &'a str, context: ExprContext) {
         match name {
-            "addsitedir" => self.change_search(),
+            "addsitedir" => self.change(Change::Path),
             "path" if context != ExprContext::Load && is_attribute(expression, "sys", "path") => {
-                self.change_search();
+                self.change(Change::Path);
             }
             "meta_path" | "path_hooks" if is_attribute(expression, "sys", name) => {
                 self.facts.has_dynamic_submodules = true;
-                self.change_search();
+                self.change(Change::Finders);
             }
             "__path__" | "declare_namespace" => self.facts.has_dynamic_submodules = true,
             // They make the members of an enumeration names of its module (`enum.py`).
@@ -242,7 +259,7 @@ impl<'a> Effects<'a> {
 
     fn subscript(&mut self, subscript: &'a ExprSubscript) {
         if is_attribute(&subscript.value, "sys", "path") && subscript.ctx != ExprContext::Load {
-            self.change_search();
+            self.change(Change::Path);
         }
         if !is_attribute(&subscript.value, "sys", "modules") {
             return;
@@ -275,7 +292,7 @@ impl<'a> Effects<'a> {
             Expr::Attribute(method) => {
                 let name = method.attr.as_str();
                 if is_attribute(&method.value, "sys", "path") && CHANGES.contains(&name) {
-                    self.change_search();
+                    self.change(Change::Path);
                 }
                 if is_attribute(&method.value, "sys", "modules") {
                     match (name, &*call.arguments.args) {
@@ -302,26 +319,6 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// Whether a condition is `__name__ == "__main__"`.
-fn is_main(test: &Expr) -> bool {
-    let condition = Condition::of(test, &Constants::new());
-    matches!(&condition.atoms[..], [atom] if !atom.negated && atom.subject == Subject::IsMain)
-}
-
-/// Whether an expression is a list of `sys` that finds modules: to go through it changes nothing.
-fn is_finders(expression: &Expr) -> bool {
-    is_attribute(expression, "sys", "meta_path") || is_attribute(expression, "sys", "path_hooks")
-}
-
-/// Whether a constant is true.
-fn truth(expression: &Expr) -> Option<bool> {
-    match expression {
-        Expr::BooleanLiteral(literal) => Some(literal.value),
-        Expr::NoneLiteral(_) => Some(false),
-        _ => None,
-    }
-}
-
 /// The name at the start of `NAME.attribute.attribute`.
 fn root(mut expression: &Expr) -> Option<&str> {
     loop {
@@ -330,110 +327,5 @@ fn root(mut expression: &Expr) -> Option<&str> {
             Expr::Name(name) => return Some(&name.id),
             _ => return None,
         }
-    }
-}
-
-impl<'a> Visitor<'a> for Effects<'a> {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        self.statement = statement.start();
-        match statement {
-            Stmt::FunctionDef(function) => {
-                self.bind(&function.name);
-                function
-                    .decorator_list
-                    .iter()
-                    .for_each(|it| self.visit_decorator(it));
-                let outer = self.function;
-                self.functions += usize::from(outer.is_none());
-                self.function = outer.or(Some(&function.name));
-                self.visit_parameters(&function.parameters);
-                self.visit_body(&function.body);
-                self.function = outer;
-            }
-            Stmt::ClassDef(class) => {
-                self.bind(&class.name);
-                self.classes += 1;
-                visitor::walk_stmt(self, statement);
-                self.classes -= 1;
-            }
-            Stmt::Global(global) => {
-                let names = global.names.iter().map(|it| it.as_str());
-                self.constants
-                    .extend(names.clone().map(|name| (name, None)));
-                self.names.extend(names);
-            }
-            Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
-                ([Expr::Name(name)], Some(value)) => self.assign(&name.id, value),
-                _ => visitor::walk_stmt(self, statement),
-            },
-            Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
-            Stmt::If(it) if is_main(&it.test) => {
-                let outer = std::mem::replace(&mut self.is_main, true);
-                self.visit_body(&it.body);
-                self.is_main = outer;
-                for clause in &it.elif_else_clauses {
-                    self.visit_elif_else_clause(clause);
-                }
-            }
-            Stmt::For(it) if is_finders(&it.iter) => {
-                self.visit_expr(&it.target);
-                self.visit_body(&it.body);
-                self.visit_body(&it.orelse);
-            }
-            Stmt::AugAssign(assign) => {
-                if is_attribute(&assign.target, "sys", "path") {
-                    self.change_search();
-                }
-                visitor::walk_stmt(self, statement);
-            }
-            _ => visitor::walk_stmt(self, statement),
-        }
-    }
-
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        let is_target = match expression {
-            Expr::Name(_) => true,
-            Expr::Attribute(it) => it.ctx == ExprContext::Store,
-            Expr::Tuple(it) => it.ctx == ExprContext::Store,
-            Expr::List(it) => it.ctx == ExprContext::Store,
-            Expr::Starred(it) => it.ctx == ExprContext::Store,
-            _ => false,
-        };
-        if !self.has_tricks && !is_target {
-            return;
-        }
-        match expression {
-            Expr::Name(name) => self.name(&name.id, name.ctx),
-            Expr::Attribute(it) => self.attribute(expression, &it.attr, it.ctx),
-            Expr::Subscript(it) => self.subscript(it),
-            Expr::Call(it) => self.call(it),
-            _ => {}
-        }
-        visitor::walk_expr(self, expression);
-    }
-
-    /// Its targets are names of its own.
-    fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
-        if !is_finders(&comprehension.iter) {
-            self.visit_expr(&comprehension.iter);
-        }
-        comprehension.ifs.iter().for_each(|it| self.visit_expr(it));
-    }
-
-    fn visit_except_handler(&mut self, handler: &'a ruff_python_ast::ExceptHandler) {
-        let ruff_python_ast::ExceptHandler::ExceptHandler(it) = handler;
-        it.name.iter().for_each(|name| self.bind(name));
-        visitor::walk_except_handler(self, handler);
-    }
-
-    fn visit_pattern(&mut self, pattern: &'a Pattern) {
-        let name = match pattern {
-            Pattern::MatchAs(it) => it.name.as_ref(),
-            Pattern::MatchStar(it) => it.name.as_ref(),
-            Pattern::MatchMapping(it) => it.rest.as_ref(),
-            _ => None,
-        };
-        name.into_iter().for_each(|name| self.bind(name));
-        visitor::walk_pattern(self, pattern);
     }
 }

@@ -181,8 +181,8 @@ impl<'t> Scanner<'t> {
     fn word(&mut self) -> Option<Token> {
         let rest = &self.text[self.at..];
         let is_number = rest.first().is_some_and(u8::is_ascii_digit);
-        let is_part = |byte: &u8| is_word(*byte) || is_number && *byte == b'.';
-        let length = rest.iter().position(|it| !is_part(it));
+        let is_end = |byte: &u8| !WORD[usize::from(*byte)] && (!is_number || *byte != b'.');
+        let length = rest.iter().position(is_end);
         let word = &rest[..length.unwrap_or(rest.len())];
         self.at += word.len();
         if is_prefix(word) && matches!(self.byte(0), Some(b'"' | b'\'')) {
@@ -238,6 +238,14 @@ impl<'t> Scanner<'t> {
         let is_formatted = has(b'f') || has(b't');
         let is_raw = has(b'r');
         loop {
+            if !is_formatted {
+                let rest = self.text.get(self.at..).unwrap_or_default();
+                let special = match is_long {
+                    true => memchr::memchr2(quote, b'\\', rest),
+                    false => memchr::memchr3(quote, b'\\', b'\n', rest),
+                };
+                self.at += special.unwrap_or(rest.len());
+            }
             let Some(byte) = self.byte(0) else {
                 return false;
             };
@@ -328,9 +336,20 @@ impl<'t> Scanner<'t> {
 }
 
 /// Whether a byte is part of a name or number.
-fn is_word(byte: u8) -> bool {
+const fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
+
+/// Whether each byte is part of a name or number.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = is_word(byte as u8);
+        byte += 1;
+    }
+    table
+};
 
 /// Whether a word before a quote is the prefix of a string.
 fn is_prefix(word: &[u8]) -> bool {
@@ -346,6 +365,9 @@ fn is_prefix(word: &[u8]) -> bool {
 }
 
 fn keyword(word: &[u8]) -> Option<Token> {
+    if !(2..=8).contains(&word.len()) {
+        return None;
+    }
     match word {
         b"and" | b"as" | b"assert" | b"async" | b"await" | b"break" | b"class" | b"continue"
         | b"def" | b"del" | b"elif" | b"else" | b"except" | b"False" | b"finally" | b"for"

@@ -89,6 +89,7 @@ fn constants_decide() {
         "from a import c as X\nX = False\n",
         "from a import X\nX = False\n",
         "from a import *\nX = False\n",
+        "X = True\nglobals()['x'.upper()] = False\n",
         "",
     ] {
         assert_eq!(
@@ -100,6 +101,34 @@ fn constants_decide() {
 }
 
 #[test]
+fn a_program_may_do_more_than_a_module() {
+    for source in [
+        "import sys\nif __name__ == '__main__':\n    sys.path.append('x')",
+        "import sys\ndef f():\n    sys.path = []\nif __name__ == '__main__':\n    f()",
+    ] {
+        let facts = ModuleFacts::of(source).unwrap();
+        assert!(!facts.changes_search, "{source}");
+        assert!(facts.changes_search_as_main, "{source}");
+    }
+}
+
+#[test]
+fn where_getattr_is_bound() {
+    let line = |source: &str| ModuleFacts::of(source).unwrap().getattr_line;
+    let body = "def f():\n    a = 1\n    return a\n\n";
+    assert_eq!(line(&format!("{body}def __getattr__(name): pass\n")), 5);
+    assert_eq!(line(&format!("{body}__getattr__, x = attach()\n")), 5);
+    assert_eq!(line("globals()['x'] = 1\ndef __getattr__(name): pass\n"), 0);
+    assert_eq!(line(body), 0);
+}
+
+#[test]
+fn names_of_comprehensions_are_not_those_of_the_module() {
+    let facts = ModuleFacts::of("x = [y for y in z if (w := y)]\n").unwrap();
+    assert_eq!(facts.names, ["w", "x"]);
+}
+
+#[test]
 fn tricks_are_noticed() {
     for source in [
         "def __getattr__(name): pass",
@@ -107,6 +136,9 @@ fn tricks_are_noticed() {
         "globals()['x'] = 1",
         "exec(text)",
         "import sys\nsys.modules[__name__] = C()",
+        "from lazy import __getattr__",
+        "import enum\n@enum.global_enum\nclass C(enum.Enum):\n    A = 1",
+        "from enum import IntEnum\nIntEnum._convert_('C', __name__, f)",
     ] {
         assert!(
             ModuleFacts::of(source).unwrap().has_dynamic_names,
@@ -117,7 +149,6 @@ fn tricks_are_noticed() {
         "import sys\nsys.path.insert(0, 'x')",
         "import sys\nsys.path[0:0] = ['x']",
         "import sys\nsys.path += ['x']",
-        "import sys\nsys.meta_path.append(F())",
         "import sys\ndef f():\n    sys.path = []\nf()",
         "import site\nsite.addsitedir('x')",
         "from sys import path",
@@ -125,9 +156,19 @@ fn tricks_are_noticed() {
         assert!(ModuleFacts::of(source).unwrap().changes_search, "{source}");
     }
     for source in [
+        "import sys\nsys.meta_path.append(F())",
+        "import sys\ndef f():\n    sys.path_hooks.insert(0, F)\nf()",
+    ] {
+        let facts = ModuleFacts::of(source).unwrap();
+        assert!(facts.adds_finders && !facts.changes_search, "{source}");
+    }
+    for source in [
         "import sys\nprint(sys.path)",
         "import sys\ndef f():\n    sys.path.append('x')",
         "import sys\nsys.modules.get('x')",
+        "import sys\nfor finder in sys.meta_path:\n    print(finder)",
+        "import sys\nx = [it for it in sys.path_hooks]",
+        "import sys\nif __name__ == '__main__':\n    sys.path.append('x')",
     ] {
         let facts = ModuleFacts::of(source).unwrap();
         assert!(

@@ -11,7 +11,6 @@ mod listing;
 mod prefetch;
 mod pythons;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use imgcheck_base::error::{Error, Result};
@@ -39,12 +38,10 @@ const LANDMARK: &str = "os.py";
 pub struct Imports<'r> {
     /// The imports that certainly fail, the first of each program.
     pub failures: Vec<ImportFailure>,
-    /// What each program imports.
+    /// What each program imports, if that is kept.
     pub trees: Vec<ImportTree>,
     /// The sources that were read.
     pub read: Vec<(Node<'r>, Arc<ModuleFacts>)>,
-    /// Modules whose sources matter and could not be read, with the program that imports them.
-    pub unread: BTreeMap<String, String>,
     lookups: u64,
 }
 
@@ -203,14 +200,11 @@ impl<'r> Run<'_, '_, 'r> {
                 imports.failures.push(failure);
             }
         }
-        let unread = interpreter.modules().filter(|it| it.is_unread());
-        let unread = unread.filter_map(|it| Some(it.file?.path()));
-        imports
-            .unread
-            .extend(unread.map(|path| (path, program.to_owned())));
-        imports.trees.push(ImportTree {
-            failures,
-            ..explainer.tree(interpreter)
-        });
+        if self.pythons.trees {
+            imports.trees.push(ImportTree {
+                failures,
+                ..explainer.tree(interpreter)
+            });
+        }
     }
 }

@@ -27,6 +27,8 @@ pub struct Pythons<'i, 'r> {
     pub is_launch_known: bool,
     /// Whether sources are read: then all at once.
     pub reads: bool,
+    /// Whether what each program imports is kept.
+    pub trees: bool,
     /// Bounds.
     pub limits: &'i Limits,
 }

@@ -123,6 +123,7 @@ impl<F: Files> Interpreter<'_, F> {
     fn facts_of(&mut self, name: &str) -> Option<Arc<ModuleFacts>> {
         let module = self.modules.get(name)?;
         match (&module.facts, module.file, module.kind) {
+            (_, _, ModuleKind::Opaque) => None,
             (Some(facts), ..) => Some(facts.clone()),
             (None, Some(file), ModuleKind::Standard) => self.files.facts(file),
             _ => None,
