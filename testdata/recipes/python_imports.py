@@ -17,6 +17,7 @@ import os
 import random
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -26,6 +27,7 @@ SITE = "usr/local/lib/python3.11/dist-packages"
 NEWEST = "2026-11-27"
 FILES_OF_EACH = 2
 LOADED = "import sys; __import__({!r}); print('\\n'.join(str(getattr(m, '__file__', None)) for m in list(sys.modules.values())))"
+IN_ROOT = 'mount -t proc proc "$0/proc" && exec chroot "$0" /usr/bin/python3 -B -W ignore -c "$1"'
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
 
 
@@ -50,6 +52,8 @@ def make_root(root):
         if os.path.basename(library).split(".so")[0] in system:
             copy_into(root, library)
     copy_into(root, "/lib64/ld-linux-x86-64.so.2")
+    for name, minor in [("null", 3), ("zero", 5), ("urandom", 9)]:
+        os.mknod(os.path.join(root, "dev", name), 0o666 | stat.S_IFCHR, os.makedev(1, minor))
 
 
 def copy_into(root, path):
@@ -108,7 +112,7 @@ class Comparison:
         self.results = []
 
     def run(self, code):
-        command = ["chroot", self.root, "/usr/bin/python3", "-B", "-W", "ignore", "-c", code]
+        command = ["unshare", "--mount", "sh", "-c", IN_ROOT, self.root, code]
         return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=120)
 
     def loaded_files(self, program):
@@ -152,7 +156,8 @@ class Comparison:
         requires = installed[normalized(package)][0].get_all("Requires-Dist", [])
         required = {normalized(re.match("[A-Za-z0-9._-]+", text)[0]) for text in requires}
         others = {name: installed[name][1] for name in sorted(required) if name in installed and name != normalized(package)}
-        files = self.loaded_files(program)
+        # Without the program itself, nothing is left to import.
+        files = [path for path in self.loaded_files(program) if path != program + ".py"]
         chosen = random.Random(program).sample(files, min(FILES_OF_EACH, len(files)))
         cases = [*others.items(), *((path, [path]) for path in chosen)]
         aside = os.path.join(self.directory, "aside")
