@@ -65,8 +65,8 @@ pub(crate) struct Effects<'a> {
     names: BTreeSet<&'a str>,
     /// Names that are only bound to one constant: whether it is true. `None` for others.
     constants: Constants<'a>,
-    /// Whether it may assign to names that its text does not show.
-    has_dynamic_constants: bool,
+    /// From where on it may have assigned to names that its text does not show.
+    dynamic_from: Option<TextSize>,
     /// Whether it is below `if __name__ == "__main__"`.
     is_main: bool,
     /// What it changes of the search for modules, and whether only as a program.
@@ -138,9 +138,14 @@ impl<'a> Effects<'a> {
         }
     }
 
+    /// From where on constants may have other values.
+    pub fn dynamic_from(&self) -> Option<TextSize> {
+        self.dynamic_from
+    }
+
     /// The names that are bound to one constant only.
     pub fn constants(&self) -> Constants<'a> {
-        match self.has_stars || self.has_dynamic_constants {
+        match self.has_stars {
             true => Constants::new(),
             false => self.constants.clone(),
         }
@@ -221,7 +226,9 @@ impl<'a> Effects<'a> {
             (_, ExprContext::Store) => self.bind(name),
             ("globals" | "exec", _) => {
                 self.facts.has_dynamic_names = true;
-                self.has_dynamic_constants |= self.function.is_none();
+                if self.function.is_none() {
+                    self.dynamic_from.get_or_insert(self.statement);
+                }
             }
             ("vars" | "locals", _) if self.function.is_none() => {
                 self.facts.has_dynamic_names = true

@@ -45,6 +45,6 @@ pub(crate) fn examine(outline: &Outline) -> ModuleFacts {
     }
     let body = parsed.suite();
     let effects = Effects::of(outline.text(), body);
-    let steps = Statements::of(outline, body, &effects.constants());
+    let steps = Statements::of(outline, body, &effects.constants(), effects.dynamic_from());
     effects.into_facts(outline, steps)
 }

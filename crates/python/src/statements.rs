@@ -1,7 +1,7 @@
 //! The steps of a module's execution.
 
 use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
-use ruff_text_size::TextRange;
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::condition::{Condition, Constants, is_attribute};
 use crate::facts::{Import, Step};
@@ -14,6 +14,9 @@ const EXPRESSION: &str = "?";
 /// Collects steps.
 pub(crate) struct Statements<'t, 'c> {
     constants: &'c Constants<'c>,
+    /// From where on they may have other values.
+    dynamic_from: Option<TextSize>,
+    none: Constants<'c>,
     outline: &'t Outline<'t>,
     lines: Lines<'t>,
     steps: Vec<Step>,
@@ -22,9 +25,16 @@ pub(crate) struct Statements<'t, 'c> {
 }
 
 impl<'t, 'c> Statements<'t, 'c> {
-    pub fn of(outline: &'t Outline<'t>, body: &[Stmt], constants: &'c Constants<'c>) -> Vec<Step> {
+    pub fn of(
+        outline: &'t Outline<'t>,
+        body: &[Stmt],
+        constants: &'c Constants<'c>,
+        dynamic_from: Option<TextSize>,
+    ) -> Vec<Step> {
         let mut statements = Statements {
             constants,
+            dynamic_from,
+            none: Constants::new(),
             outline,
             lines: Lines::of(outline.source()),
             steps: Vec::new(),
@@ -100,8 +110,18 @@ impl<'t, 'c> Statements<'t, 'c> {
     fn choice(&mut self, it: &StmtIf) {
         let before = self.steps.len();
         let clauses = &it.elif_else_clauses;
-        self.branch(&Condition::of(&it.test, self.constants), &it.body, clauses);
+        self.branch(&self.condition(&it.test), &it.body, clauses);
         self.drop_if_idle(before);
+    }
+
+    fn condition(&self, test: &Expr) -> Condition {
+        let is_dynamic = self.dynamic_from.is_some_and(|it| it < test.start());
+        let constants = if is_dynamic {
+            &self.none
+        } else {
+            self.constants
+        };
+        Condition::of(test, constants)
     }
 
     fn branch(&mut self, test: &Condition, body: &[Stmt], clauses: &[ElifElseClause]) {
@@ -119,7 +139,7 @@ impl<'t, 'c> Statements<'t, 'c> {
                 let bodies: Vec<&[Stmt]> = clauses.iter().map(|it| &*it.body).collect();
                 self.maybe(&bodies);
             }
-            Some(test) => self.branch(&Condition::of(test, self.constants), &clause.body, rest),
+            Some(test) => self.branch(&self.condition(test), &clause.body, rest),
         }
         self.steps.push(Step::End);
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::failure::Answer;
-use super::module::{Module, ModuleKind, State};
+use super::module::ModuleKind;
 use super::{Files, Interpreter};
 use crate::facts::{Import, ModuleFacts};
 
@@ -110,13 +110,11 @@ impl<F: Files> Interpreter<'_, F> {
         answer
     }
 
-    /// The line that a module has reached which is being executed: nothing after it has bound a name.
+    /// The line that a module has reached whose own import is executed: nothing after it has bound a name. For an import of another module, in
+    /// a circle, it is not certain how far this one is.
     fn reached(&self, module: &str) -> Option<u32> {
-        let is_running = |it: &Module<F::File>| matches!(it.state, State::Running);
-        self.modules.get(module).filter(|it| is_running(it))?;
-        let mut places = self.stack.iter().rev();
-        let place = places.find(|place| place.module == module)?;
-        Some(place.line)
+        let place = self.stack.last()?;
+        (place.module == module).then_some(place.line)
     }
 
     /// The facts of a module that was found; those of the standard library are read only here.
