@@ -1,55 +1,59 @@
 """Compares `imgcheck tree --python` with CPython: what each of many packages can do without.
 
-    python_imports.py IMGCHECK DIRECTORY
+    python_imports.py IMGCHECK DIRECTORY [PACKAGE...]
 
-makes DIRECTORY/root, the Python of this Debian with published wheels, unless it is there. Then, for each package, it takes away one module at
-a time of those that `import PACKAGE` loads, runs the import in a chroot, asks imgcheck, and puts the module back. It prints every case in
-which they differ, and how many there are of each kind. It must run as root, on Debian 12.
+installs each package of python_packages.txt with what it requires, as published, over the Python of this Debian in DIRECTORY/root. Then it
+takes away one thing at a time, runs the import in a chroot, asks imgcheck, and puts it back: each distribution that the package requires,
+and some of the modules that the import loads. It prints every case in which they differ, and writes the counts of each program to
+DIRECTORY/results.csv. What CPython says is kept in DIRECTORY/cpython.json for the next time. It must run as root, on Debian 12, with uv.
 """
 
 import collections
+import csv
+import email.parser
 import glob
 import json
 import os
 import random
+import re
 import shutil
+import stat
 import subprocess
 import sys
+import sysconfig
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SITE = "usr/local/lib/python3.11/dist-packages"
-WHEELS = """
-    aiohttp==3.14.5 click==8.5.1 fastapi==0.165.0 filelock==4.3.1 flask==3.1.3 fsspec==2026.9.0 httpx==0.28.1 huggingface_hub==0.36.2 jinja2==3.1.6
-    networkx==3.6.1 numpy==2.2.6 pydantic==2.14.4 pyyaml==6.0.4 requests==2.34.2 rich==15.0.0 starlette==1.10.0 sympy==1.14.0 tqdm==4.70.1
-    transformers==4.46.3 typer==0.29.2 uvicorn==0.54.0
-""".split()
-PROGRAMS = """
-    aiohttp click fastapi fastapi.testclient filelock flask fsspec httpx huggingface_hub jinja2 networkx numpy pydantic yaml requests rich.console
-    starlette.applications starlette.testclient sympy tqdm transformers transformers.models.bert.modeling_bert transformers.modeling_utils
-    transformers.tokenization_utils_base typer uvicorn.main numpy.testing pydantic.v1 huggingface_hub.hf_api fsspec.implementations.http
-    urllib3 werkzeug anyio httpcore tokenizers safetensors.numpy safetensors.torch markdown_it
-""".split()
-FILES_OF_EACH = 4
+NEWEST = "2026-11-27"
+FILES_OF_EACH = 2
 LOADED = "import sys; __import__({!r}); print('\\n'.join(str(getattr(m, '__file__', None)) for m in list(sys.modules.values())))"
+IN_ROOT = 'mount -t proc proc "$0/proc" && exec chroot "$0" /usr/bin/python3 -B -W ignore -c "$1"'
+ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}
+
+
+def packages():
+    with open(os.path.join(HERE, "python_packages.txt")) as file:
+        return [tuple(line.split()) for line in file if not line.startswith("#")]
 
 
 def make_root(root):
-    if os.path.isdir(os.path.join(root, SITE)):
+    if os.path.isdir(os.path.join(root, "usr/lib/python3.11")):
         return
-    os.makedirs(os.path.join(root, "usr/bin"), exist_ok=True)
-    os.makedirs(os.path.join(root, "tmp"), exist_ok=True)
+    for directory in ["usr/bin", "tmp", "proc", "dev", os.path.dirname(SITE)]:
+        os.makedirs(os.path.join(root, directory), exist_ok=True)
     shutil.copy("/usr/bin/python3.11", os.path.join(root, "usr/bin/python3.11"))
     os.symlink("python3.11", os.path.join(root, "usr/bin/python3"))
-    shutil.copytree("/usr/lib/python3.11", os.path.join(root, "usr/lib/python3.11"), ignore=shutil.ignore_patterns("__pycache__"))
+    standard = os.path.join(root, "usr/lib/python3.11")
+    shutil.copytree("/usr/lib/python3.11", standard, ignore=shutil.ignore_patterns("__pycache__", "test", "config-*"))
     libraries = glob.glob("/lib/x86_64-linux-gnu/lib[a-z]*.so.[0-9]*")
     system = "libc libm libpthread librt libdl libutil libresolv libz libexpat libssl libcrypto libffi libbz2 liblzma libsqlite3 libuuid"
-    system = {*system.split(), "libgcc_s", "libstdc++", "libreadline", "libtinfo", "libncursesw", "libcrypt"}
+    system = {*system.split(), "libgcc_s", "libstdc++", "libreadline", "libtinfo", "libncursesw", "libcrypt", "libgomp", "libnss_files"}
     for library in libraries:
         if os.path.basename(library).split(".so")[0] in system:
             copy_into(root, library)
     copy_into(root, "/lib64/ld-linux-x86-64.so.2")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:", "--python-version", "3.11"]
-    platforms = ["--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_28_x86_64"]
-    subprocess.run([*command, *platforms, "--target", os.path.join(root, SITE), *WHEELS], check=True)
+    for name, minor in [("null", 3), ("zero", 5), ("urandom", 9)]:
+        os.mknod(os.path.join(root, "dev", name), 0o666 | stat.S_IFCHR, os.makedev(1, minor))
 
 
 def copy_into(root, path):
@@ -58,67 +62,145 @@ def copy_into(root, path):
     shutil.copy(os.path.realpath(path), target)
 
 
-def run(root, code):
-    command = ["chroot", root, "/usr/bin/python3", "-B", "-W", "ignore", "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def loaded_files(root, program):
-    """The files below the packages that an import executes, and the top-level modules that they are in."""
-    shown = run(root, LOADED.format(program)).stdout.split("\n")
-    files = sorted({path.lstrip("/") for path in shown if path.lstrip("/").startswith(SITE + "/")})
-    tops = sorted({SITE + "/" + path[len(SITE) + 1 :].split("/")[0] for path in files})
-    return files, tops
-
-
-def asked(imgcheck, root, program):
-    command = [imgcheck, "tree", root, "--python", program, "--format", "json", "--no-cache"]
+def install(directory, package):
+    """The directory with a package and what it requires; None if that cannot be installed."""
+    target = os.path.join(directory, "stacks", package)
+    if os.path.isdir(target):
+        return target
+    uv = shutil.which("uv") or os.path.join(sysconfig.get_path("scripts"), "uv")
+    command = [uv, "pip", "install", "--quiet", "--target", target + ".new", "--cache-dir", os.path.join(directory, "cache")]
+    command += ["--python", "/usr/bin/python3.11", "--only-binary", ":all:", "--exclude-newer", NEWEST, "--link-mode", "hardlink", package]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(done.stderr)
-    programs = json.loads(done.stdout)["images"][0]["programs"]
-    return [failure for it in programs for failure in it["failures"]]
+        print(f"not installed: {package}: {done.stderr}", flush=True)
+        return None
+    os.rename(target + ".new", target)
+    return target
 
 
-def compare(imgcheck, root, program, counts, case):
-    done = run(root, f"import {program}")
-    failures = asked(imgcheck, root, program)
-    kind = (bool(failures), done.returncode != 0)
-    counts[kind] += 1
-    if kind[0] != kind[1]:
-        last = done.stderr.strip().split("\n")[-1]
-        print(f"{'false alarm' if failures else 'missed'}: {program} without {case}: {failures} / {last}", flush=True)
-    elif failures:
-        words = done.stderr.strip().split("\n")[-1].split("'")[1::2]
-        same = any(word in failures[0] for word in words)
-        counts["named" if same else "not named"] += 1
+def normalized(name):
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def distributions(site):
+    """The metadata of each distribution by its normalized name, and its files."""
+    found = {}
+    for directory in sorted(glob.glob(os.path.join(site, "*.dist-info"))):
+        with open(os.path.join(directory, "METADATA"), encoding="utf-8") as file:
+            metadata = email.parser.HeaderParser().parse(file)
+        with open(os.path.join(directory, "RECORD"), newline="") as file:
+            paths = [row[0] for row in csv.reader(file) if row]
+        paths = [path for path in paths if not path.startswith("..") and os.path.lexists(os.path.join(site, path))]
+        found[normalized(metadata["Name"])] = metadata, paths
+    return found
+
+
+def move(files, source, target):
+    """Moves files. Directories that become empty go as well, as with `pip uninstall`."""
+    for path in files:
+        os.renames(os.path.join(source, path), os.path.join(target, path))
+
+
+class Comparison:
+    def __init__(self, imgcheck, directory):
+        self.imgcheck = imgcheck
+        self.directory = directory
+        self.root = os.path.join(directory, "root")
+        self.site = os.path.join(self.root, SITE)
+        self.answers = os.path.join(directory, "cpython.json")
+        self.known = json.load(open(self.answers)) if os.path.exists(self.answers) else {}
+        self.results = []
+
+    def run(self, code):
+        command = ["unshare", "--mount", "sh", "-c", IN_ROOT, self.root, code]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=120)
+
+    def loaded_files(self, program):
+        """The sources of packages that an import executes."""
+        key = f"{program} loads"
+        if key not in self.known:
+            paths = [path.lstrip("/") for path in self.run(LOADED.format(program)).stdout.split("\n")]
+            start = SITE + "/"
+            self.known[key] = sorted({path[len(start) :] for path in paths if path.startswith(start) and path.endswith(".py")})
+        return self.known[key]
+
+    def python(self, program, case):
+        """The last line that CPython prints; empty if the import succeeds."""
+        key = f"{program} without {case}"
+        if key not in self.known:
+            done = self.run(f"import {program}")
+            self.known[key] = (done.stderr.strip().split("\n")[-1] or "?") if done.returncode else ""
+        return self.known[key]
+
+    def asked(self, program):
+        command = [self.imgcheck, "tree", self.root, "--python", program, "--format", "json", "--no-cache"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{program}: {done.stderr}")
+        programs = json.loads(done.stdout)["images"][0]["programs"]
+        return [failure for it in programs for failure in it["failures"]]
+
+    def compare(self, program, case, counts):
+        real = self.python(program, case)
+        failures = self.asked(program)
+        counts[bool(failures), bool(real)] += 1
+        if bool(failures) != bool(real):
+            print(f"{'false alarm' if failures else 'missed'}: {program} without {case}: {failures} / {real}", flush=True)
+        elif failures:
+            same = any(word in failures[0] for word in real.split("'")[1::2])
+            counts["named" if same else "not named"] += 1
+        return not real
+
+    def vary(self, package, program, counts):
+        installed = distributions(self.site)
+        requires = installed[normalized(package)][0].get_all("Requires-Dist", [])
+        required = {normalized(re.match("[A-Za-z0-9._-]+", text)[0]) for text in requires}
+        others = {name: installed[name][1] for name in sorted(required) if name in installed and name != normalized(package)}
+        # Without the program itself, nothing is left to import.
+        files = [path for path in self.loaded_files(program) if path != program + ".py"]
+        chosen = random.Random(program).sample(files, min(FILES_OF_EACH, len(files)))
+        cases = [*others.items(), *((path, [path]) for path in chosen)]
+        aside = os.path.join(self.directory, "aside")
+        for case, files in cases:
+            move(files, self.site, aside)
+            try:
+                self.compare(program, case, counts)
+            finally:
+                move(files, aside, self.site)
+
+    def package(self, package, program):
+        stack = install(self.directory, package)
+        if stack is None:
+            return
+        shutil.rmtree(self.site, ignore_errors=True)
+        subprocess.run(["cp", "-al", stack, self.site], check=True)
+        counts = collections.Counter()
+        if self.compare(program, "nothing", counts):
+            self.vary(package, program, counts)
+        version = distributions(self.site)[normalized(package)][0]["Version"]
+        alarms, misses, right = counts[True, False], counts[False, True], counts[True, True]
+        cases = sum(count for key, count in counts.items() if isinstance(key, tuple))
+        self.results.append([package, version, program, cases, right + misses, right, alarms, counts["named"]])
+        with open(self.answers, "w") as file:
+            json.dump(self.known, file, indent=0)
 
 
 def main():
-    imgcheck, directory = sys.argv[1:]
-    root = os.path.join(directory, "root")
-    make_root(root)
-    chosen = random.Random(1)
-    counts = collections.Counter()
-    for program in PROGRAMS:
-        compare(imgcheck, root, program, counts, "anything less")
-        files, tops = loaded_files(root, program)
-        own = SITE + "/" + program.split(".")[0]
-        cases = [top for top in tops if top != own and top != own + ".py"]
-        files = [path for path in files if path.endswith(".py") and path not in tops]
-        cases += chosen.sample(files, min(FILES_OF_EACH, len(files)))
-        for case in cases:
-            path = os.path.join(root, case)
-            aside = os.path.join(directory, "aside")
-            os.rename(path, aside)
-            try:
-                compare(imgcheck, root, program, counts, case)
-            finally:
-                os.rename(aside, path)
-    alarms, misses, right = counts[(True, False)], counts[(False, True)], counts[(True, True)]
-    print(f"{sum(v for k, v in counts.items() if isinstance(k, tuple))} cases, {right + misses} fail in CPython")
-    print(f"{right} of {right + alarms} failures of imgcheck are right, {right} of {right + misses} are found")
-    print(f"{counts['named']} name the module or name of CPython's message, {counts['not named']} another")
+    imgcheck, directory, *named = sys.argv[1:]
+    comparison = Comparison(imgcheck, os.path.abspath(directory))
+    make_root(comparison.root)
+    for package, program in packages():
+        if not named or package in named:
+            comparison.package(package, program)
+    columns = ["package", "version", "program", "cases", "fail in CPython", "found", "false alarms", "same words"]
+    with open(os.path.join(directory, "results.csv"), "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *comparison.results])
+    total = [sum(row[at] for row in comparison.results) for at in range(3, 8)]
+    cases, failing, right, alarms, words = total
+    names = len({row[0] for row in comparison.results})
+    print(f"{len(comparison.results)} programs of {names} packages, {cases} cases, {failing} fail in CPython")
+    print(f"{right} of {right + alarms} failures of imgcheck are right, {right} of {failing} are found")
+    print(f"{words} name the module or name of CPython's message, {right - words} another")
 
 
 if __name__ == "__main__":

@@ -29,9 +29,10 @@ fn failures(image: &Image) -> Vec<ImportFailure> {
         packages: &knowledge::processes().unwrap().modules(),
         is_launch_known: launch.gaps.is_empty(),
         reads: false,
+        trees: false,
         limits: &Limits::default(),
     };
-    pythons.play(&|_| None).unwrap().failures
+    pythons.play(&|_| Ok(None)).unwrap().failures
 }
 
 /// A Python whose library has a module, and PyTorch with this source.
@@ -166,6 +167,92 @@ fn what_is_not_certain_is_no_failure() {
         .text(INIT, "import absent\n")
         .package("torch", "2.8.0");
     assert_eq!(failures(&library), []);
+}
+
+#[test]
+fn what_a_module_has_while_it_is_executed() {
+    // Neither `__getattr__` nor what is imported from elsewhere is there yet.
+    for rest in ["def __getattr__(name): pass\n", "from open import *\n"] {
+        let early = format!("from . import part\n{rest}");
+        let image = torch(&early).text(
+            &format!("{SITE}/open.py"),
+            "def __getattr__(name): pass\nexec('')\n",
+        );
+        let [failure] = failures(&image).try_into().unwrap();
+        assert_eq!(
+            (failure.module.as_str(), failure.name.as_str()),
+            ("torch", "part")
+        );
+        let late = format!("{rest}from . import part\n");
+        let image = torch(&late).text(&format!("{SITE}/open.py"), "exec('')\n");
+        assert_eq!(failures(&image), [], "{late}");
+    }
+    // How far a module is when another one imports from it depends on what came before.
+    let circle = torch("import other\ndef __getattr__(name): pass\n");
+    let circle = circle.text(&format!("{SITE}/other.py"), "from torch import part\n");
+    assert_eq!(failures(&circle), []);
+}
+
+#[test]
+fn a_compiled_module_imports_what_its_source_imports() {
+    let compiled = |source: &str| {
+        torch("from part import anything\n")
+            .empty(&format!("{SITE}/part.cpython-311-x86_64-linux-gnu.so"))
+            .text(&format!("{SITE}/part.py"), source)
+    };
+    let [failure] = failures(&compiled("import absent\n")).try_into().unwrap();
+    assert_eq!(failure.module, "absent");
+    assert_eq!(failures(&compiled("import os\n")), []);
+}
+
+#[test]
+fn a_vendored_finder_brings_its_own_modules_only() {
+    let six = "import sys\nsys.meta_path.append(finder)\n";
+    let image = |rest: &str| {
+        torch(&format!("import vendored.six\n{rest}"))
+            .text(&format!("{SITE}/vendored/__init__.py"), "")
+            .text(&format!("{SITE}/vendored/six.py"), six)
+    };
+    assert_eq!(failures(&image("import vendored.six.moves.queue\n")), []);
+    let [failure] = failures(&image("import absent\n")).try_into().unwrap();
+    assert_eq!(failure.module, "absent");
+}
+
+/// A failed scan is never a pass.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_that_cannot_be_started_is_an_error() {
+    let scratch = tempfile::tempdir().unwrap();
+    let archive = scratch.path().join("image.tar");
+    let site = "usr/lib/python3.11/site-packages";
+    let layer = [
+        file("usr/bin/python3.11", std::fs::read("/bin/sh").unwrap()),
+        file("usr/lib/python3.11/os.py", ""),
+        file(&format!("{site}/torch/__init__.py"), "import absent\n"),
+    ];
+    let image = testkit::Image::new("x:1", &[&layer]);
+    write_archive(&archive, &docker_archive(&[image]));
+    for kilobytes in [400_000, 600_000, 4_000_000] {
+        let command = format!("ulimit -v {kilobytes} && exec \"$@\"");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &command, "sh"])
+            .arg(env!("CARGO_BIN_EXE_imgcheck"))
+            .args(["check", "--no-cache", "--no-config"])
+            .arg(&archive)
+            .output()
+            .unwrap();
+        let (shown, error) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        match output.status.code() {
+            Some(3) => assert!(error.contains("imports of Python"), "{kilobytes}: {error}"),
+            _ => assert!(
+                shown.contains("python-import-fails"),
+                "{kilobytes}: {shown} {error}"
+            ),
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Runs work on several scoped threads.
 
+use std::io;
 use std::iter;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -77,6 +78,17 @@ pub fn both<A: Send, B>(beside: impl Fn() -> A + Sync, own: impl FnOnce() -> B) 
     })
 }
 
+/// Runs `work` on a thread with a stack of this many bytes, of which only what is used takes memory.
+///
+/// # Errors
+/// The thread cannot be started, such as for a limit on the address space.
+pub fn on_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(bytes);
+        Ok(join(thread.spawn_scoped(scope, work)?))
+    })
+}
+
 /// Waits for a thread, and panics if it did: lost work must not look like no work.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread
@@ -147,6 +159,12 @@ mod tests {
         }
         assert!(panics(&|| drop(both(|| work(7), || ()))));
         assert!(panics(&|| drop(both(|| (), || work(7)))));
+    }
+
+    #[test]
+    fn a_stack_that_is_not_to_be_had_is_an_error() {
+        assert!(on_stack(usize::MAX >> 2, || ()).is_err());
+        assert_eq!(on_stack(1 << 20, || 7).unwrap(), 7);
     }
 
     #[test]

@@ -88,9 +88,10 @@ impl Model {
             packages: &checker.imported_modules()?,
             is_launch_known: launch.gaps.is_empty(),
             reads: false,
+            trees: checker.loader_trees,
             limits: &bounds.limits,
         };
-        let imports = pythons.play(&|_| None)?;
+        let imports = pythons.play(&|_| Ok(None))?;
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);
@@ -113,10 +114,7 @@ impl Model {
             driver,
             loader: loader.into(),
             tree: tree.into(),
-            imports: match checker.loader_trees {
-                true => imports.trees.into(),
-                false => Arc::default(),
-            },
+            imports: imports.trees.into(),
             files: root.files().count(),
             facts: Facts::default(),
         };

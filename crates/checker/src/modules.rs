@@ -30,8 +30,11 @@ pub(crate) fn read_modules(
     let root = RootFilesystem::merge_within(facts.iter().map(|facts| &**facts), &context.bounds)?;
     let sources = {
         let read = imported(checker, context, image, &root, |node| {
-            let (layer, at) = position(&facts, node.entry()?)?;
-            layers[layer].module(at)
+            let place = node.entry().and_then(|entry| position(&facts, entry));
+            match place {
+                Some((layer, at)) => layers[layer].module(at),
+                None => Ok(None),
+            }
         })?;
         let mut sources = Sources::new();
         for (node, module) in read.read {
@@ -73,7 +76,7 @@ fn imported<'r>(
     context: &ReadContext,
     image: &Image,
     root: &'r RootFilesystem<'r>,
-    reader: impl Fn(Node<'r>) -> Option<ModuleFacts> + Sync,
+    reader: impl Fn(Node<'r>) -> Result<Option<ModuleFacts>> + Sync,
 ) -> Result<Imports<'r>> {
     let knowledge = &checker.knowledge;
     let overlay = Overlay::default();
@@ -92,6 +95,7 @@ fn imported<'r>(
         packages: &checker.imported_modules()?,
         is_launch_known: launch.gaps.is_empty(),
         reads: true,
+        trees: false,
         limits: &context.bounds.limits,
     };
     pythons.play(&reader)

@@ -110,9 +110,16 @@ pub struct ReadLayer {
 }
 
 impl ReadLayer {
-    /// What the Python source of an entry says, by the index of the entry. `None` if that cannot be read, or cannot be read any more.
-    pub fn module(&self, at: usize) -> Option<ModuleFacts> {
-        self.modules.get(self.facts.entries.get(at)?, at)
+    /// What the Python source of an entry says, by the index of the entry. `None` if the layer has no such source, or its sources were not
+    /// kept.
+    ///
+    /// # Errors
+    /// The source cannot be read any more.
+    pub fn module(&self, at: usize) -> Result<Option<ModuleFacts>> {
+        match self.facts.entries.get(at) {
+            Some(entry) => self.modules.get(entry, at),
+            None => Ok(None),
+        }
     }
 }
 

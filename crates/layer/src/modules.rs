@@ -4,6 +4,7 @@
 //! every source is parsed while it passes.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +13,7 @@ use super::cache::{FactsCache, ParsedModules};
 use imgcheck_archive::archive::{FileRange, Member};
 use imgcheck_archive::squashfs::{Extent, Squashfs};
 use imgcheck_base::beneath::{self, Links};
+use imgcheck_base::error::{Error, Result};
 use imgcheck_elf::ReadAt;
 use imgcheck_image::Entry;
 use imgcheck_python::ModuleFacts;
@@ -20,7 +22,7 @@ use imgcheck_python::ModuleFacts;
 const ENDING: &[u8] = b".py";
 
 /// Directories whose sources no program imports at its start. Those that are imported nevertheless are unknown.
-const PASSED_OVER: [&str; 5] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/", "/pgen2/"];
+const PASSED_OVER: [&str; 4] = ["/test/", "/tests/", "/idlelib/", "/lib2to3/"];
 
 /// Maximum memory for the facts of the sources of a stream, in bytes; those of the largest published images take a tenth.
 const MOST_MEMORY: u64 = 256 << 20;
@@ -65,48 +67,69 @@ impl CachedModules {
 }
 
 impl Modules {
-    /// What the source of an entry says, which has this index. `None` if that cannot be read, or cannot be read any more.
-    pub fn get(&self, entry: &Entry, at: usize) -> Option<ModuleFacts> {
-        if !is_parsed(entry.path.as_bytes()) {
-            return None;
+    /// What the source of an entry says, which has this index. `None` if the layer has no such source.
+    ///
+    /// # Errors
+    /// The source cannot be read any more.
+    pub fn get(&self, entry: &Entry, at: usize) -> Result<Option<ModuleFacts>> {
+        if !is_parsed(entry.path.as_bytes()) || entry.size > ModuleFacts::MOST_BYTES {
+            return Ok(None);
         }
-        let key = u32::try_from(at).ok()?;
+        let key = u32::try_from(at).ok();
         match self {
-            Modules::None => None,
-            Modules::Parsed(modules) => modules.get(&key).cloned(),
+            Modules::None => Ok(None),
+            Modules::Parsed(modules) => Ok(key.and_then(|it| modules.get(&it)).cloned()),
             Modules::Cached(it) => {
                 let read = || it.cache.modules(&it.diff_id).unwrap_or_default();
-                it.modules.get_or_init(read).get(&key).cloned()
+                let modules = it.modules.get_or_init(read);
+                Ok(key.and_then(|it| modules.get(&it)).cloned())
             }
+            _ => {
+                let source = self.source(entry, at).map(|it| it.as_deref().map(of_bytes));
+                let parsed = source.and_then(Option::transpose);
+                parsed.map_err(|error| Error::io(entry.path.to_string(), error))
+            }
+        }
+    }
+
+    /// The bytes of a source that is read where the layer is.
+    fn source(&self, entry: &Entry, at: usize) -> io::Result<Option<Vec<u8>>> {
+        let read = |bytes: &dyn ReadAt| whole(bytes, entry.size).map(Some);
+        match self {
+            Modules::None | Modules::Parsed(_) | Modules::Cached(_) => Ok(None),
             Modules::Archive(range, offsets) => {
-                let found = offsets.binary_search_by_key(&at, |(entry, _)| *entry);
-                let (_, offset) = offsets[found.ok()?];
-                parsed(entry, &range.slice(offset, entry.size))
+                let Ok(found) = offsets.binary_search_by_key(&at, |(entry, _)| *entry) else {
+                    return Ok(None);
+                };
+                read(&range.slice(offsets[found].1, entry.size))
             }
-            Modules::Squashfs(image, extents) => {
-                parsed(entry, &image.file(extents.get(&at)?).ok()?)
-            }
+            Modules::Squashfs(image, extents) => match extents.get(&at) {
+                Some(extent) => read(&image.file(extent)?),
+                None => Ok(None),
+            },
             Modules::Directory(root) => {
-                let root = beneath::root(root).ok()?;
-                let file = beneath::file(&root, entry.path.as_ref(), Links::Refused).ok()?;
-                parsed(entry, &FileRange::new(Arc::new(file), 0, entry.size))
+                let root = beneath::root(root)?;
+                let file = beneath::file(&root, entry.path.as_ref(), Links::Refused)?;
+                read(&FileRange::new(Arc::new(file), 0, entry.size))
             }
         }
     }
 }
 
-fn parsed(entry: &Entry, bytes: &dyn ReadAt) -> Option<ModuleFacts> {
-    if entry.size > ModuleFacts::MOST_BYTES {
-        return None;
+fn whole(bytes: &dyn ReadAt, size: u64) -> io::Result<Vec<u8>> {
+    let mut source = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+    match bytes.read_at(0, &mut source)? == source.len() {
+        true => Ok(source),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
     }
-    let mut source = vec![0; usize::try_from(entry.size).ok()?];
-    let count = bytes.read_at(0, &mut source).ok()?;
-    (count == source.len()).then(|| of_bytes(&source))
 }
 
 /// The facts of a source. Bytes that are not UTF-8 are in its comments and strings.
-fn of_bytes(source: &[u8]) -> ModuleFacts {
-    ModuleFacts::of(&String::from_utf8_lossy(source))
+fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
+    match str::from_utf8(source) {
+        Ok(source) => ModuleFacts::of(source),
+        Err(_) => ModuleFacts::of(&String::from_utf8_lossy(source)),
+    }
 }
 
 /// Whether a file is a source that may be parsed.
@@ -143,14 +166,14 @@ impl Parser {
     }
 
     /// The facts of a source, unless there is no memory for them.
-    pub fn parse(&self, source: &[u8]) -> Option<ModuleFacts> {
+    pub fn parse(&self, source: &[u8]) -> io::Result<Option<ModuleFacts>> {
         self.waiting
             .fetch_sub(source.len() as u64, Ordering::Relaxed);
         if self.memory.load(Ordering::Relaxed) > MOST_MEMORY {
-            return None;
+            return Ok(None);
         }
-        let facts = of_bytes(source);
+        let facts = of_bytes(source)?;
         self.memory.fetch_add(facts.memory(), Ordering::Relaxed);
-        Some(facts)
+        Ok(Some(facts))
     }
 }

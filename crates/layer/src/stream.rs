@@ -78,7 +78,7 @@ impl Stream<'_> {
                         match self.source(walk, &member, entry)? {
                             Some((at, source)) if parser.has_room(&source) => parse((at, source)),
                             Some((at, source)) => {
-                                parsed.extend(Some(at).zip(parser.parse(&source)));
+                                parsed.extend(parser.parse(&source)?.map(|it| (at, it)));
                             }
                             None => {
                                 let ranges = Vec::new();
@@ -97,10 +97,12 @@ impl Stream<'_> {
                     entries(self.context, self.name, walk, budget, sniff)
                 })
             },
-            |(at, source)| Some(at).zip(parser.parse(&source)),
+            |(at, source)| Ok(parser.parse(&source)?.map(|it| (at, it))),
         );
-        parsed.extend(others.into_iter().flatten());
         let mut pass = pass?;
+        let others: io::Result<Vec<_>> = others.into_iter().collect();
+        let others = others.map_err(|error| Error::layer_io(self.name, error))?;
+        parsed.extend(others.into_iter().flatten());
         for _ in 1..PASSES {
             if misses.is_empty() {
                 break;

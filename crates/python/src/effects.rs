@@ -1,22 +1,32 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
+mod visit;
+
 use std::collections::BTreeSet;
 
 use memchr::memmem;
-use ruff_python_ast::visitor::{self, Visitor};
-use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Pattern, Stmt};
+use ruff_python_ast::visitor::Visitor;
+use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Stmt};
+use ruff_text_size::TextSize;
 
 use crate::condition::{Constants, is_attribute};
 use crate::facts::{ModuleFacts, Step};
+use crate::lines::Lines;
+use crate::outline::Outline;
 
 /// Methods of lists that change `sys.path`.
 const CHANGES: [&str; 8] = [
     "append", "insert", "extend", "remove", "pop", "clear", "reverse", "sort",
 ];
 
+/// The function of a module that is called for names which it does not have (PEP 562).
+const GETATTR: &str = "__getattr__";
+
+/// What binds a name in an expression; in a function, only for itself.
+const WALRUS: &str = ":=";
+
 /// What the text of a module has if more than its statements and the targets of its assignments matter.
-const TRICKS: [&str; 13] = [
-    ":=",
+const TRICKS: [&str; 14] = [
     "sys.path",
     "sys.modules",
     "meta_path",
@@ -29,7 +39,22 @@ const TRICKS: [&str; 13] = [
     "__path__",
     "declare_namespace",
     "setattr",
+    "global_enum",
+    "_convert",
 ];
+
+/// What decides about where modules are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Change {
+    /// `sys.path`.
+    Path,
+    /// `sys.meta_path` and `sys.path_hooks`.
+    Finders,
+}
+
+impl Change {
+    const ALL: [Change; 2] = [Change::Path, Change::Finders];
+}
 
 /// Visits all statements and expressions of a module.
 #[derive(Default)]
@@ -40,16 +65,28 @@ pub(crate) struct Effects<'a> {
     names: BTreeSet<&'a str>,
     /// Names that are only bound to one constant: whether it is true. `None` for others.
     constants: Constants<'a>,
+    /// From where on it may have assigned to names that its text does not show.
+    dynamic_from: Option<TextSize>,
+    /// Whether it is below `if __name__ == "__main__"`.
+    is_main: bool,
+    /// What it changes of the search for modules, and whether only as a program.
+    changes: BTreeSet<(bool, Change)>,
+    /// Where the last statement starts.
+    statement: TextSize,
+    /// Where `__getattr__` is bound first.
+    getattr: Option<TextSize>,
     /// Whether it has `from M import *`.
     has_stars: bool,
-    /// Names of imported modules and objects, in any scope.
-    imported: BTreeSet<&'a str>,
-    /// Attributes that are set: the name that is the root of the object, and the attribute.
-    set: Vec<(&'a str, &'a str)>,
-    /// Functions and methods that change `sys.path`.
-    changing: BTreeSet<&'a str>,
-    /// Functions and methods that the module calls when it is executed.
-    called: BTreeSet<&'a str>,
+    /// Names of imported modules and objects, with the number of the function around; 0 if there is none.
+    imported: BTreeSet<(usize, &'a str)>,
+    /// Attributes that are set: the number of the function around, the name that is the root of the object, and the attribute.
+    set: Vec<(usize, &'a str, &'a str)>,
+    /// How many outermost functions there were.
+    functions: usize,
+    /// Functions and methods that change something of it.
+    changing: BTreeSet<(Change, &'a str)>,
+    /// Functions and methods that the module calls when it is executed, and whether only as a program.
+    called: BTreeSet<(bool, &'a str)>,
     /// The outermost function around.
     function: Option<&'a str>,
     /// The classes around.
@@ -60,29 +97,50 @@ impl<'a> Effects<'a> {
     pub fn of(source: &str, body: &'a [Stmt]) -> Self {
         let is_in = |trick: &&str| memmem::find(source.as_bytes(), trick.as_bytes()).is_some();
         let mut effects = Effects {
-            has_tricks: TRICKS.iter().any(is_in),
+            has_tricks: [WALRUS].iter().chain(&TRICKS).any(is_in),
             ..Effects::default()
         };
         effects.visit_body(body);
         effects
     }
 
-    pub fn into_facts(self, steps: Vec<Step>) -> ModuleFacts {
+    pub fn into_facts(self, outline: &Outline, steps: Vec<Step>) -> ModuleFacts {
+        let mut lines = Lines::of(outline.source());
         let set = self.set.iter();
         let patched: BTreeSet<&str> = set
-            .filter(|(root, _)| self.imported.contains(root))
-            .map(|(_, attribute)| *attribute)
+            .filter(|(function, root, _)| {
+                let functions = [0, *function];
+                functions
+                    .iter()
+                    .any(|it| self.imported.contains(&(*it, *root)))
+            })
+            .map(|(_, _, attribute)| *attribute)
             .collect();
-        let is_changing = |name: &&str| self.changing.contains(name);
+        let does = |as_main: bool, change: Change| {
+            let of_change = self.changing.iter().filter(|(it, _)| *it == change);
+            let mut names = of_change.map(|(_, name)| (as_main, *name));
+            self.changes.contains(&(as_main, change)) || names.any(|it| self.called.contains(&it))
+        };
+        let [changes_search, adds_finders] = Change::ALL.map(|it| does(false, it));
+        let as_main = Change::ALL.iter().any(|it| does(true, *it));
+        let getattr = self.getattr.filter(|_| !self.facts.has_dynamic_names);
         let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
         ModuleFacts {
             steps,
-            has_dynamic_names: self.facts.has_dynamic_names || self.names.contains("__getattr__"),
-            changes_search: self.facts.changes_search || self.called.iter().any(is_changing),
+            has_dynamic_names: self.facts.has_dynamic_names || self.names.contains(GETATTR),
+            changes_search,
+            adds_finders,
+            changes_search_as_main: changes_search || adds_finders || as_main,
+            getattr_line: getattr.map_or(0, |offset| lines.at(outline.place(offset))),
             names: owned(self.names),
             patched: owned(patched),
             ..self.facts
         }
+    }
+
+    /// From where on constants may have other values.
+    pub fn dynamic_from(&self) -> Option<TextSize> {
+        self.dynamic_from
     }
 
     /// The names that are bound to one constant only.
@@ -104,17 +162,25 @@ impl<'a> Effects<'a> {
         }
     }
 
-    fn change_search(&mut self) {
+    fn change(&mut self, change: Change) {
         match self.function {
-            Some(function) => drop(self.changing.insert(function)),
-            None => self.facts.changes_search = true,
+            Some(function) => drop(self.changing.insert((change, function))),
+            None => drop(self.changes.insert((self.is_main, change))),
         }
+    }
+
+    /// The number of the outermost function around.
+    fn number(&self) -> usize {
+        self.function.map_or(0, |_| self.functions)
     }
 
     fn bind(&mut self, name: &'a str) {
         if self.function.is_none() && self.classes == 0 {
             self.names.insert(name);
             self.constants.insert(name, None);
+            if name == GETATTR {
+                self.getattr.get_or_insert(self.statement);
+            }
         }
     }
 
@@ -124,7 +190,7 @@ impl<'a> Effects<'a> {
                 for alias in &import.names {
                     let first = alias.name.split('.').next().unwrap_or_default();
                     let name = alias.asname.as_ref().map_or(first, |it| it.as_str());
-                    self.imported.insert(name);
+                    self.imported.insert((self.number(), name));
                     self.bind(name);
                 }
             }
@@ -135,8 +201,10 @@ impl<'a> Effects<'a> {
                     .is_some_and(|it| it.as_str() == "sys");
                 for alias in &import.names {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    self.imported.insert(name);
+                    self.imported.insert((self.number(), name));
                     match name == &alias.name {
+                        true if self.function.is_some() => {}
+                        true if name == GETATTR => self.bind(name),
                         true => drop(self.constants.insert(name, None)),
                         false => self.bind(name),
                     }
@@ -144,7 +212,7 @@ impl<'a> Effects<'a> {
                     // What becomes of them under another name is not followed.
                     let system = ["path", "meta_path", "path_hooks", "modules"];
                     if is_sys && system.contains(&alias.name.as_str()) {
-                        self.change_search();
+                        self.change(Change::Path);
                         self.facts.has_dynamic_names = true;
                     }
                 }
@@ -156,11 +224,17 @@ impl<'a> Effects<'a> {
     fn name(&mut self, name: &'a str, context: ExprContext) {
         match (name, context) {
             (_, ExprContext::Store) => self.bind(name),
-            ("globals" | "exec", _) => self.facts.has_dynamic_names = true,
+            ("globals" | "exec", _) => {
+                self.facts.has_dynamic_names = true;
+                if self.function.is_none() {
+                    self.dynamic_from.get_or_insert(self.statement);
+                }
+            }
             ("vars" | "locals", _) if self.function.is_none() => {
                 self.facts.has_dynamic_names = true
             }
-            ("addsitedir", _) => self.change_search(),
+            ("addsitedir", _) => self.change(Change::Path),
+            ("global_enum", _) => self.facts.has_dynamic_names = true,
             _ => {}
         }
         if name == "__path__" {
@@ -170,27 +244,29 @@ impl<'a> Effects<'a> {
 
     fn attribute(&mut self, expression: &'a Expr, name: &'a str, context: ExprContext) {
         match name {
-            "addsitedir" => self.change_search(),
+            "addsitedir" => self.change(Change::Path),
             "path" if context != ExprContext::Load && is_attribute(expression, "sys", "path") => {
-                self.change_search();
+                self.change(Change::Path);
             }
             "meta_path" | "path_hooks" if is_attribute(expression, "sys", name) => {
                 self.facts.has_dynamic_submodules = true;
-                self.change_search();
+                self.change(Change::Finders);
             }
             "__path__" | "declare_namespace" => self.facts.has_dynamic_submodules = true,
+            // They make the members of an enumeration names of its module (`enum.py`).
+            "global_enum" | "_convert_" | "_convert" => self.facts.has_dynamic_names = true,
             _ => {}
         }
         if context == ExprContext::Store
             && let Some(root) = root(expression)
         {
-            self.set.push((root, name));
+            self.set.push((self.number(), root, name));
         }
     }
 
     fn subscript(&mut self, subscript: &'a ExprSubscript) {
         if is_attribute(&subscript.value, "sys", "path") && subscript.ctx != ExprContext::Load {
-            self.change_search();
+            self.change(Change::Path);
         }
         if !is_attribute(&subscript.value, "sys", "modules") {
             return;
@@ -212,8 +288,10 @@ impl<'a> Effects<'a> {
     fn call(&mut self, call: &'a ExprCall) {
         if self.function.is_none() {
             match &*call.func {
-                Expr::Name(name) => drop(self.called.insert(&name.id)),
-                Expr::Attribute(method) => drop(self.called.insert(&method.attr)),
+                Expr::Name(name) => drop(self.called.insert((self.is_main, &name.id))),
+                Expr::Attribute(method) => {
+                    self.called.insert((self.is_main, &method.attr));
+                }
                 _ => {}
             }
         }
@@ -221,7 +299,7 @@ impl<'a> Effects<'a> {
             Expr::Attribute(method) => {
                 let name = method.attr.as_str();
                 if is_attribute(&method.value, "sys", "path") && CHANGES.contains(&name) {
-                    self.change_search();
+                    self.change(Change::Path);
                 }
                 if is_attribute(&method.value, "sys", "modules") {
                     match (name, &*call.arguments.args) {
@@ -240,20 +318,11 @@ impl<'a> Effects<'a> {
                 if let [object, Expr::StringLiteral(name), ..] = &*call.arguments.args
                     && let Some(root) = root(object)
                 {
-                    self.set.push((root, name.value.to_str()));
+                    self.set.push((self.number(), root, name.value.to_str()));
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// Whether a constant is true.
-fn truth(expression: &Expr) -> Option<bool> {
-    match expression {
-        Expr::BooleanLiteral(literal) => Some(literal.value),
-        Expr::NoneLiteral(_) => Some(false),
-        _ => None,
     }
 }
 
@@ -265,87 +334,5 @@ fn root(mut expression: &Expr) -> Option<&str> {
             Expr::Name(name) => return Some(&name.id),
             _ => return None,
         }
-    }
-}
-
-impl<'a> Visitor<'a> for Effects<'a> {
-    fn visit_stmt(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::FunctionDef(function) => {
-                self.bind(&function.name);
-                function
-                    .decorator_list
-                    .iter()
-                    .for_each(|it| self.visit_decorator(it));
-                let outer = self.function;
-                self.function = outer.or(Some(&function.name));
-                self.visit_parameters(&function.parameters);
-                self.visit_body(&function.body);
-                self.function = outer;
-            }
-            Stmt::ClassDef(class) => {
-                self.bind(&class.name);
-                self.classes += 1;
-                visitor::walk_stmt(self, statement);
-                self.classes -= 1;
-            }
-            Stmt::Global(global) => {
-                let names = global.names.iter().map(|it| it.as_str());
-                self.constants
-                    .extend(names.clone().map(|name| (name, None)));
-                self.names.extend(names);
-            }
-            Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
-                ([Expr::Name(name)], Some(value)) => self.assign(&name.id, value),
-                _ => visitor::walk_stmt(self, statement),
-            },
-            Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
-            Stmt::AugAssign(assign) => {
-                if is_attribute(&assign.target, "sys", "path") {
-                    self.change_search();
-                }
-                visitor::walk_stmt(self, statement);
-            }
-            _ => visitor::walk_stmt(self, statement),
-        }
-    }
-
-    fn visit_expr(&mut self, expression: &'a Expr) {
-        let is_target = match expression {
-            Expr::Name(_) => true,
-            Expr::Attribute(it) => it.ctx == ExprContext::Store,
-            Expr::Tuple(it) => it.ctx == ExprContext::Store,
-            Expr::List(it) => it.ctx == ExprContext::Store,
-            Expr::Starred(it) => it.ctx == ExprContext::Store,
-            _ => false,
-        };
-        if !self.has_tricks && !is_target {
-            return;
-        }
-        match expression {
-            Expr::Name(name) => self.name(&name.id, name.ctx),
-            Expr::Attribute(it) => self.attribute(expression, &it.attr, it.ctx),
-            Expr::Subscript(it) => self.subscript(it),
-            Expr::Call(it) => self.call(it),
-            _ => {}
-        }
-        visitor::walk_expr(self, expression);
-    }
-
-    fn visit_except_handler(&mut self, handler: &'a ruff_python_ast::ExceptHandler) {
-        let ruff_python_ast::ExceptHandler::ExceptHandler(it) = handler;
-        it.name.iter().for_each(|name| self.bind(name));
-        visitor::walk_except_handler(self, handler);
-    }
-
-    fn visit_pattern(&mut self, pattern: &'a Pattern) {
-        let name = match pattern {
-            Pattern::MatchAs(it) => it.name.as_ref(),
-            Pattern::MatchStar(it) => it.name.as_ref(),
-            Pattern::MatchMapping(it) => it.rest.as_ref(),
-            _ => None,
-        };
-        name.into_iter().for_each(|name| self.bind(name));
-        visitor::walk_pattern(self, pattern);
     }
 }

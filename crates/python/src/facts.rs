@@ -19,8 +19,14 @@ pub struct ModuleFacts {
     pub has_dynamic_names: bool,
     /// Modules may be found below the module that have no file there: it uses `__path__` or changes `sys.modules`.
     pub has_dynamic_submodules: bool,
-    /// It changes what any import finds: `sys.path`, `sys.meta_path`, `sys.path_hooks` or a package directory.
+    /// It changes where any import searches: `sys.path` or a directory of packages.
     pub changes_search: bool,
+    /// It changes who searches: `sys.meta_path` or `sys.path_hooks`.
+    pub adds_finders: bool,
+    /// It does either when it is executed as a program.
+    pub changes_search_as_main: bool,
+    /// The line of the first statement that binds `__getattr__`, if that is what makes its names dynamic; else 0.
+    pub getattr_line: u32,
     /// The modules that it puts into `sys.modules` by name.
     pub provided: Vec<String>,
     /// Names of attributes that it sets on what it imports, sorted.

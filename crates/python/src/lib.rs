@@ -5,14 +5,17 @@
 //!
 //! Source: the Python language reference, "The import system" and "Execution model".
 
+mod bodies;
 mod condition;
 mod depth;
 mod effects;
 mod facts;
 mod lines;
 mod mentions;
+mod outline;
 mod read;
 pub mod run;
+mod scan;
 mod statements;
 pub mod syntax;
 

@@ -1,7 +1,5 @@
 //! Line numbers of offsets.
 
-use ruff_text_size::TextSize;
-
 /// Counts lines. Offsets are best asked for in ascending order.
 pub(crate) struct Lines<'t> {
     text: &'t [u8],
@@ -19,8 +17,8 @@ impl<'t> Lines<'t> {
     }
 
     /// The line of an offset, counted from 1.
-    pub fn at(&mut self, offset: TextSize) -> u32 {
-        let offset = offset.to_usize().min(self.text.len());
+    pub fn at(&mut self, offset: usize) -> u32 {
+        let offset = offset.min(self.text.len());
         if offset < self.offset {
             (self.offset, self.line) = (0, 1);
         }

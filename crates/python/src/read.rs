@@ -1,20 +1,36 @@
 //! From source text to facts.
 
+use std::io;
+
 use ruff_python_ast::Stmt;
 
 use crate::effects::Effects;
-use crate::facts::ModuleFacts;
+use crate::facts::{ModuleFacts, Unread};
+use crate::outline::Outline;
 use crate::statements::Statements;
 use crate::syntax;
 
 impl ModuleFacts {
     /// The facts of a module with this source.
-    pub fn of(source: &str) -> Self {
-        let examine = |body: &[Stmt]| {
-            let effects = Effects::of(source, body);
-            let steps = Statements::of(source, body, &effects.constants());
-            effects.into_facts(steps)
-        };
-        syntax::with_statements(source, examine).unwrap_or_else(ModuleFacts::unread)
+    ///
+    /// # Errors
+    /// The source is deeply nested, and a thread with a large stack cannot be started.
+    pub fn of(source: &str) -> io::Result<Self> {
+        if source.len() as u64 > Self::MOST_BYTES {
+            return Ok(ModuleFacts::unread(Unread::TooLong));
+        }
+        examine(&Outline::of(source))
     }
+}
+
+/// # Errors
+/// As [`ModuleFacts::of`].
+pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
+    let facts = |body: &[Stmt]| {
+        let effects = Effects::of(outline.text(), body);
+        let steps = Statements::of(outline, body, &effects.constants(), effects.dynamic_from());
+        effects.into_facts(outline, steps)
+    };
+    let facts = syntax::parse(outline.text(), facts)?;
+    Ok(facts.unwrap_or_else(ModuleFacts::unread))
 }

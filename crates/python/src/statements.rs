@@ -1,10 +1,12 @@
 //! The steps of a module's execution.
 
 use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::condition::{Condition, Constants, is_attribute};
 use crate::facts::{Import, Step};
 use crate::lines::Lines;
+use crate::outline::Outline;
 
 /// An exception that is given as an expression.
 const EXPRESSION: &str = "?";
@@ -12,6 +14,10 @@ const EXPRESSION: &str = "?";
 /// Collects steps.
 pub(crate) struct Statements<'t, 'c> {
     constants: &'c Constants<'c>,
+    /// From where on they may have other values.
+    dynamic_from: Option<TextSize>,
+    none: Constants<'c>,
+    outline: &'t Outline<'t>,
     lines: Lines<'t>,
     steps: Vec<Step>,
     /// How many `try` are around the current statement.
@@ -19,10 +25,18 @@ pub(crate) struct Statements<'t, 'c> {
 }
 
 impl<'t, 'c> Statements<'t, 'c> {
-    pub fn of(source: &'t str, body: &[Stmt], constants: &'c Constants<'c>) -> Vec<Step> {
+    pub fn of(
+        outline: &'t Outline<'t>,
+        body: &[Stmt],
+        constants: &'c Constants<'c>,
+        dynamic_from: Option<TextSize>,
+    ) -> Vec<Step> {
         let mut statements = Statements {
             constants,
-            lines: Lines::of(source),
+            dynamic_from,
+            none: Constants::new(),
+            outline,
+            lines: Lines::of(outline.source()),
             steps: Vec::new(),
             tries: 0,
         };
@@ -36,10 +50,14 @@ impl<'t, 'c> Statements<'t, 'c> {
         }
     }
 
+    fn line(&mut self, range: TextRange) -> u32 {
+        self.lines.at(self.outline.place(range.start()))
+    }
+
     fn statement(&mut self, statement: &Stmt) {
         match statement {
             Stmt::Import(import) if !import.is_lazy => {
-                let line = self.lines.at(import.range.start());
+                let line = self.line(import.range);
                 let modules = import.names.iter().map(|alias| Import {
                     line,
                     module: alias.name.to_string(),
@@ -48,7 +66,7 @@ impl<'t, 'c> Statements<'t, 'c> {
                 self.steps.extend(modules.map(Step::Import));
             }
             Stmt::ImportFrom(import) if !import.is_lazy => {
-                let line = self.lines.at(import.range.start());
+                let line = self.line(import.range);
                 let module = import.module.as_ref();
                 self.steps.push(Step::Import(Import {
                     line,
@@ -92,8 +110,18 @@ impl<'t, 'c> Statements<'t, 'c> {
     fn choice(&mut self, it: &StmtIf) {
         let before = self.steps.len();
         let clauses = &it.elif_else_clauses;
-        self.branch(&Condition::of(&it.test, self.constants), &it.body, clauses);
+        self.branch(&self.condition(&it.test), &it.body, clauses);
         self.drop_if_idle(before);
+    }
+
+    fn condition(&self, test: &Expr) -> Condition {
+        let is_dynamic = self.dynamic_from.is_some_and(|it| it < test.start());
+        let constants = if is_dynamic {
+            &self.none
+        } else {
+            self.constants
+        };
+        Condition::of(test, constants)
     }
 
     fn branch(&mut self, test: &Condition, body: &[Stmt], clauses: &[ElifElseClause]) {
@@ -111,7 +139,7 @@ impl<'t, 'c> Statements<'t, 'c> {
                 let bodies: Vec<&[Stmt]> = clauses.iter().map(|it| &*it.body).collect();
                 self.maybe(&bodies);
             }
-            Some(test) => self.branch(&Condition::of(test, self.constants), &clause.body, rest),
+            Some(test) => self.branch(&self.condition(test), &clause.body, rest),
         }
         self.steps.push(Step::End);
     }

@@ -1,7 +1,9 @@
 //! The syntax tree of a source. Parsing, visiting and dropping a tree recurse, so all three run on a stack that fits its depth.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::thread;
 
 use ruff_python_ast::{Expr, PySourceType, Stmt};
@@ -25,6 +27,17 @@ pub fn with_statements<T: Send>(
     if source.len() as u64 > ModuleFacts::MOST_BYTES {
         return Err(Unread::TooLong);
     }
+    parse(source, visit).unwrap_or(Err(Unread::TooDeep))
+}
+
+/// The same for a source of any length.
+///
+/// # Errors
+/// The source is deeply nested, and a thread with a large stack cannot be started.
+pub(crate) fn parse<T: Send>(
+    source: &str,
+    visit: impl FnOnce(&[Stmt]) -> T + Send,
+) -> io::Result<Result<T, Unread>> {
     let parse = || {
         let parsed = parse_unchecked_source(source, PySourceType::Python);
         match parsed.errors() {
@@ -33,15 +46,13 @@ pub fn with_statements<T: Send>(
         }
     };
     match depth::of(source) {
-        Depth::Shallow => parse(),
+        Depth::Shallow => Ok(parse()),
         Depth::Deep => thread::scope(|scope| {
             let thread = thread::Builder::new().stack_size(STACK);
-            let parsed = thread.spawn_scoped(scope, parse).ok();
-            parsed
-                .and_then(|thread| thread.join().ok())
-                .unwrap_or(Err(Unread::TooDeep))
+            let parsed = thread.spawn_scoped(scope, parse)?;
+            Ok(parsed.join().unwrap_or_else(|panic| resume_unwind(panic)))
         }),
-        Depth::TooDeep => Err(Unread::TooDeep),
+        Depth::TooDeep => Ok(Err(Unread::TooDeep)),
     }
 }
 

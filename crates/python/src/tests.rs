@@ -2,10 +2,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
 use super::*;
+use crate::depth::Depth;
+use crate::outline::Outline;
 
 fn imports(source: &str) -> Vec<(u32, String)> {
-    let facts = ModuleFacts::of(source);
+    let facts = ModuleFacts::of(source).unwrap();
     assert_eq!(facts.unread, None, "{source}");
     facts
         .imports()
@@ -20,13 +26,13 @@ fn functions_are_not_entered_and_classes_are() {
     let names = found.iter().map(|(line, name)| (*line, name.as_str()));
     let names: Vec<_> = names.collect();
     assert_eq!(names, [(1, "a"), (1, "b.c"), (5, "g")]);
-    assert_eq!(ModuleFacts::of(source).names, ["C", "a", "d", "f"]);
+    assert_eq!(ModuleFacts::of(source).unwrap().names, ["C", "a", "d", "f"]);
 }
 
 #[test]
 fn blocks_keep_their_conditions() {
     let source = "import sys\nif sys.version_info >= (3, 11):\n    import tomllib\nelse:\n    import tomli\n";
-    let steps = ModuleFacts::of(source).steps;
+    let steps = ModuleFacts::of(source).unwrap().steps;
     let condition = Condition {
         all: true,
         atoms: vec![Atom {
@@ -38,12 +44,15 @@ fn blocks_keep_their_conditions() {
     assert!(matches!(&steps[2], Step::Import(it) if it.module == "tomllib"));
     assert_eq!((&steps[3], &steps[5]), (&Step::Else, &Step::End));
     let caught =
-        ModuleFacts::of("try:\n    import a\nexcept (ImportError, os.error):\n    a = 1\n");
+        ModuleFacts::of("try:\n    import a\nexcept (ImportError, os.error):\n    a = 1\n")
+            .unwrap();
     let classes = ["ImportError", "error"].map(str::to_owned).to_vec();
     assert_eq!(caught.steps[2], Step::Except(classes));
     // A block without imports does not matter.
     assert_eq!(
-        ModuleFacts::of("try:\n    a()\nexcept OSError:\n    raise\n").steps,
+        ModuleFacts::of("try:\n    a()\nexcept OSError:\n    raise\n")
+            .unwrap()
+            .steps,
         []
     );
 }
@@ -51,7 +60,7 @@ fn blocks_keep_their_conditions() {
 #[test]
 fn constants_decide() {
     let decided = |source: &str| {
-        let steps = ModuleFacts::of(source).steps;
+        let steps = ModuleFacts::of(source).unwrap().steps;
         let condition = steps.iter().find_map(|step| match step {
             Step::If(condition) => Some(condition.atoms[0].subject.clone()),
             _ => None,
@@ -64,6 +73,7 @@ fn constants_decide() {
         "X = False\n",
         "try:\n    X\nexcept NameError:\n    X = False\n",
         "X = None\n",
+        "def f():\n    globals()['X'] = True\nX = False\n",
     ] {
         assert_eq!(
             decided(&format!("{once}{import}")),
@@ -80,6 +90,7 @@ fn constants_decide() {
         "from a import c as X\nX = False\n",
         "from a import X\nX = False\n",
         "from a import *\nX = False\n",
+        "X = True\nglobals()['x'.upper()] = False\n",
         "",
     ] {
         assert_eq!(
@@ -88,6 +99,37 @@ fn constants_decide() {
             "{several}"
         );
     }
+    // What is assigned after a condition does not change it.
+    let late = format!("X = False\n{import}globals()['x'.upper()] = True\n");
+    assert_eq!(decided(&late), Subject::Constant(false));
+}
+
+#[test]
+fn a_program_may_do_more_than_a_module() {
+    for source in [
+        "import sys\nif __name__ == '__main__':\n    sys.path.append('x')",
+        "import sys\ndef f():\n    sys.path = []\nif __name__ == '__main__':\n    f()",
+    ] {
+        let facts = ModuleFacts::of(source).unwrap();
+        assert!(!facts.changes_search, "{source}");
+        assert!(facts.changes_search_as_main, "{source}");
+    }
+}
+
+#[test]
+fn where_getattr_is_bound() {
+    let line = |source: &str| ModuleFacts::of(source).unwrap().getattr_line;
+    let body = "def f():\n    a = 1\n    return a\n\n";
+    assert_eq!(line(&format!("{body}def __getattr__(name): pass\n")), 5);
+    assert_eq!(line(&format!("{body}__getattr__, x = attach()\n")), 5);
+    assert_eq!(line("globals()['x'] = 1\ndef __getattr__(name): pass\n"), 0);
+    assert_eq!(line(body), 0);
+}
+
+#[test]
+fn names_of_comprehensions_are_not_those_of_the_module() {
+    let facts = ModuleFacts::of("x = [y for y in z if (w := y)]\n").unwrap();
+    assert_eq!(facts.names, ["w", "x"]);
 }
 
 #[test]
@@ -98,32 +140,48 @@ fn tricks_are_noticed() {
         "globals()['x'] = 1",
         "exec(text)",
         "import sys\nsys.modules[__name__] = C()",
+        "from lazy import __getattr__",
+        "import enum\n@enum.global_enum\nclass C(enum.Enum):\n    A = 1",
+        "from enum import IntEnum\nIntEnum._convert_('C', __name__, f)",
     ] {
-        assert!(ModuleFacts::of(source).has_dynamic_names, "{source}");
+        assert!(
+            ModuleFacts::of(source).unwrap().has_dynamic_names,
+            "{source}"
+        );
     }
     for source in [
         "import sys\nsys.path.insert(0, 'x')",
         "import sys\nsys.path[0:0] = ['x']",
         "import sys\nsys.path += ['x']",
-        "import sys\nsys.meta_path.append(F())",
         "import sys\ndef f():\n    sys.path = []\nf()",
         "import site\nsite.addsitedir('x')",
         "from sys import path",
     ] {
-        assert!(ModuleFacts::of(source).changes_search, "{source}");
+        assert!(ModuleFacts::of(source).unwrap().changes_search, "{source}");
+    }
+    for source in [
+        "import sys\nsys.meta_path.append(F())",
+        "import sys\ndef f():\n    sys.path_hooks.insert(0, F)\nf()",
+    ] {
+        let facts = ModuleFacts::of(source).unwrap();
+        assert!(facts.adds_finders && !facts.changes_search, "{source}");
     }
     for source in [
         "import sys\nprint(sys.path)",
         "import sys\ndef f():\n    sys.path.append('x')",
         "import sys\nsys.modules.get('x')",
+        "import sys\nfor finder in sys.meta_path:\n    print(finder)",
+        "import sys\nx = [it for it in sys.path_hooks]",
+        "import sys\nif __name__ == '__main__':\n    sys.path.append('x')",
     ] {
-        let facts = ModuleFacts::of(source);
+        let facts = ModuleFacts::of(source).unwrap();
         assert!(
             !facts.changes_search && !facts.has_dynamic_names,
             "{source}"
         );
     }
-    let facts = ModuleFacts::of("import sys, np\nsys.modules['a.b'] = 1\nnp.int = int\nx.y = 1\n");
+    let facts =
+        ModuleFacts::of("import sys, np\nsys.modules['a.b'] = 1\nnp.int = int\nx.y = 1\n").unwrap();
     assert_eq!(
         (&facts.provided[..], &facts.patched[..]),
         (&["a.b".to_owned()][..], &["int".to_owned()][..])
@@ -132,7 +190,7 @@ fn tricks_are_noticed() {
 
 #[test]
 fn hostile_sources_are_not_parsed() {
-    let unread = |source: &str| ModuleFacts::of(source).unread;
+    let unread = |source: &str| ModuleFacts::of(source).unwrap().unread;
     assert_eq!(unread("print 'x'"), Some(Unread::Syntax));
     assert_eq!(unread(&"(".repeat(100_000)), Some(Unread::TooDeep));
     assert_eq!(unread(&"#\n".repeat(2 << 20)), Some(Unread::TooLong));
@@ -193,8 +251,50 @@ proptest::proptest! {
     #[test]
     fn any_text_is_read(parts in proptest::collection::vec(0..PARTS.len(), 0..60)) {
         let source: String = parts.into_iter().map(|at| PARTS[at]).collect();
-        let facts = ModuleFacts::of(&source);
-        proptest::prop_assert_eq!(&facts, &ModuleFacts::of(&source));
+        let facts = ModuleFacts::of(&source).unwrap();
+        proptest::prop_assert_eq!(&facts, &ModuleFacts::of(&source).unwrap());
         proptest::prop_assert!(run::fits_together(&facts), "{}", source);
     }
+}
+
+/// The sources below a directory.
+fn sources(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![directory.to_owned()];
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() && !path.is_symlink() {
+                true if path.ends_with("site-packages") || path.ends_with("test") => {}
+                true => pending.push(path),
+                false if path.extension().is_some_and(|it| it == "py") => {
+                    let bytes = fs::read(path).unwrap();
+                    found.push(String::from_utf8_lossy(&bytes).into_owned());
+                }
+                false => {}
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn bodies_that_are_left_out_say_nothing() {
+    let code = "import sysconfig; print(sysconfig.get_path('stdlib'))";
+    let python = Command::new("python3").args(["-c", code]).output();
+    let library = String::from_utf8(python.unwrap().stdout).unwrap();
+    let sources = sources(Path::new(library.trim()));
+    assert!(sources.len() > 100, "{library}");
+    let mut shorter = 0;
+    for source in &sources {
+        let outline = Outline::of(source);
+        shorter += source.len() - outline.text().len();
+        if let (Depth::Shallow, Depth::Shallow) = (depth::of(source), depth::of(outline.text())) {
+            let whole = read::examine(&Outline::whole(source)).unwrap();
+            let short = read::examine(&outline).unwrap();
+            assert_eq!(short, whole, "{source}");
+        }
+    }
+    let all: usize = sources.iter().map(String::len).sum();
+    assert!(shorter > all / 3);
 }

@@ -57,7 +57,7 @@ impl Files for Disk {
 
     fn facts(&self, file: usize) -> Option<Arc<ModuleFacts>> {
         let text = fs::read_to_string(&self.paths[file]).unwrap();
-        Some(Arc::new(ModuleFacts::of(&text)))
+        Some(Arc::new(ModuleFacts::of(&text).unwrap()))
     }
 }
 

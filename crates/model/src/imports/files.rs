@@ -5,12 +5,21 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use imgcheck_base::error::{Error, Result};
 use imgcheck_image::{Content, Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Files, Found};
 
 use super::listing::Listing;
 use super::pythons::Reader;
+
+/// The facts of a source.
+///
+/// # Errors
+/// See [`ModuleFacts::of`].
+pub(super) fn parsed(source: &str, name: &str) -> Result<ModuleFacts> {
+    ModuleFacts::of(source).map_err(|error| Error::io(name, error))
+}
 
 /// The directories by release and node.
 type Listings<'r> = HashMap<(String, Node<'r>), Rc<Listing<'r>>>;
@@ -24,6 +33,8 @@ pub(super) struct ImageFiles<'s, 'r> {
     release: String,
     listings: Rc<RefCell<Listings<'r>>>,
     sources: Rc<RefCell<HashMap<Node<'r>, Option<Arc<ModuleFacts>>>>>,
+    /// The first source that could not be read.
+    error: Rc<RefCell<Option<Error>>>,
 }
 
 impl<'s, 'r> ImageFiles<'s, 'r> {
@@ -39,6 +50,7 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
             release: String::new(),
             listings: Rc::default(),
             sources: Rc::default(),
+            error: Rc::default(),
         }
     }
 
@@ -62,12 +74,18 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
     }
 
     /// The sources that were read and are not in the facts of the image yet.
-    pub fn into_read(self) -> Vec<(Node<'r>, Arc<ModuleFacts>)> {
+    ///
+    /// # Errors
+    /// A source could not be read.
+    pub fn into_read(self) -> Result<Vec<(Node<'r>, Arc<ModuleFacts>)>> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
         let sources = self.sources.borrow();
         let read = sources.iter();
         let read = read.filter(|(node, _)| matches!(node.content(), Some(Content::Unread)));
-        read.filter_map(|(node, facts)| Some((*node, facts.clone()?)))
-            .collect()
+        let read = read.filter_map(|(node, facts)| Some((*node, facts.clone()?)));
+        Ok(read.collect())
     }
 
     /// What reads sources.
@@ -82,9 +100,18 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
     }
 
     /// Keeps what was read of sources.
-    pub fn keep(&self, read: impl Iterator<Item = (Node<'r>, Option<ModuleFacts>)>) {
-        let read = read.map(|(file, facts)| (file, facts.map(Arc::new)));
-        self.sources.borrow_mut().extend(read);
+    pub fn keep(&self, read: impl Iterator<Item = (Node<'r>, Result<Option<ModuleFacts>>)>) {
+        for (file, facts) in read {
+            self.remember(file, facts.map(|it| it.map(Arc::new)));
+        }
+    }
+
+    fn remember(&self, file: Node<'r>, read: Result<Option<Arc<ModuleFacts>>>) {
+        let facts = read.unwrap_or_else(|error| {
+            self.error.borrow_mut().get_or_insert(error);
+            None
+        });
+        self.sources.borrow_mut().insert(file, facts);
     }
 
     fn listing(&self, directory: Node<'r>) -> Rc<Listing<'r>> {
@@ -111,12 +138,12 @@ impl<'r> Files for ImageFiles<'_, 'r> {
             return known.clone();
         }
         let facts = match file.content()? {
-            Content::Module(facts) => Some(facts.clone()),
-            Content::Text(text) => Some(Arc::new(ModuleFacts::of(text))),
-            Content::Unread => (self.reader)(file).map(Arc::new),
-            Content::Bytes(_) | Content::Elf(_) | Content::BrokenElf { .. } => None,
+            Content::Module(facts) => Ok(Some(facts.clone())),
+            Content::Text(text) => parsed(text, &file.path()).map(|it| Some(Arc::new(it))),
+            Content::Unread => (self.reader)(file).map(|it| it.map(Arc::new)),
+            Content::Bytes(_) | Content::Elf(_) | Content::BrokenElf { .. } => Ok(None),
         };
-        self.sources.borrow_mut().insert(file, facts.clone());
-        facts
+        self.remember(file, facts);
+        self.sources.borrow().get(&file)?.clone()
     }
 }

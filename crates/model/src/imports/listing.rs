@@ -13,10 +13,26 @@ pub(super) struct Listing<'r>(HashMap<&'r str, Candidate<'r>>);
 struct Candidate<'r> {
     directory: Option<Node<'r>>,
     /// With the place of its ending in the order in which Python tries them.
-    file: Option<(usize, Source<Node<'r>>)>,
+    file: Option<(usize, Node<'r>)>,
+    source: Option<Node<'r>>,
+}
+
+impl<'r> Candidate<'r> {
+    fn source(&self) -> Option<Source<Node<'r>>> {
+        let (_, file) = self.file?;
+        Some(match self.source {
+            Some(source) if source == file => Source::Text(file),
+            // Bytecode counts less than a source, so this is an extension module.
+            Some(source) => Source::Compiled(file, source),
+            None => Source::Binary(file),
+        })
+    }
 }
 
 const INIT: &str = "__init__";
+
+/// The ending of a source.
+const SOURCE: &str = ".py";
 
 impl<'r> Listing<'r> {
     /// `user` is who runs Python, of this release.
@@ -44,20 +60,19 @@ impl<'r> Listing<'r> {
             let Some((rank, stem)) = ending.filter(|_| target.content().is_some()) else {
                 continue;
             };
-            let source = match name.ends_with(".py") {
-                true => Source::Text(target),
-                false => Source::Binary(target),
-            };
-            let file = &mut modules.entry(stem).or_default().file;
-            if file.as_ref().is_none_or(|(before, _)| rank < *before) {
-                *file = Some((rank, source));
+            let candidate = modules.entry(stem).or_default();
+            if name.ends_with(SOURCE) {
+                candidate.source = Some(target);
+            }
+            if candidate.file.is_none_or(|(before, _)| rank < before) {
+                candidate.file = Some((rank, target));
             }
         }
         Listing(modules)
     }
 
     fn file(&self, name: &str) -> Option<Source<Node<'r>>> {
-        Some(self.0.get(name)?.file.as_ref()?.1)
+        self.0.get(name)?.source()
     }
 
     /// What Python finds for a name; `of` has the listing of a directory. A package counts more than a module, and a directory without
@@ -70,7 +85,7 @@ impl<'r> Listing<'r> {
         let candidate = self.0.get(name)?;
         let package = candidate.directory.and_then(|it| Some((it, of(it)?)));
         let package = package.map(|(directory, init)| Found::Package(directory, init));
-        let module = || Some(Found::Module(candidate.file.as_ref()?.1));
+        let module = || candidate.source().map(Found::Module);
         let directory = || candidate.directory.map(Found::Directory);
         package.or_else(module).or_else(directory)
     }

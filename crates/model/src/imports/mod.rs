@@ -11,12 +11,11 @@ mod listing;
 mod prefetch;
 mod pythons;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::thread;
 
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::Limit;
+use imgcheck_base::parallel;
 use imgcheck_image::Node;
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Interpreter, Outcome, Platform, Search};
@@ -39,12 +38,10 @@ const LANDMARK: &str = "os.py";
 pub struct Imports<'r> {
     /// The imports that certainly fail, the first of each program.
     pub failures: Vec<ImportFailure>,
-    /// What each program imports.
+    /// What each program imports, if that is kept.
     pub trees: Vec<ImportTree>,
     /// The sources that were read.
     pub read: Vec<(Node<'r>, Arc<ModuleFacts>)>,
-    /// Modules whose sources matter and could not be read, with the program that imports them.
-    pub unread: BTreeMap<String, String>,
     lookups: u64,
 }
 
@@ -52,27 +49,19 @@ impl<'r> Pythons<'_, 'r> {
     /// Plays the imports of all environments.
     ///
     /// # Errors
-    /// [`Limit::PythonLookups`] is exceeded.
+    /// [`Limit::PythonLookups`] is exceeded, a source cannot be read, or a thread with a large stack cannot be started.
     pub fn play(&self, reader: Reader<'_, 'r>) -> Result<Imports<'r>> {
-        let imports = self.played(reader);
+        if self.environments.is_empty() {
+            return Ok(Imports::default());
+        }
+        let played = parallel::on_stack(STACK, || self.play_here(reader));
+        let imports = played.map_err(|error| Error::io("the imports of Python", error))??;
         let checked = self.limits.check(Limit::PythonLookups, imports.lookups);
         checked.map_err(|exceeded| Error::limit("the imports of Python", exceeded))?;
         Ok(imports)
     }
 
-    fn played(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
-        if self.environments.is_empty() {
-            return Imports::default();
-        }
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().stack_size(STACK);
-            let played = thread.spawn_scoped(scope, || self.play_here(reader));
-            let played = played.ok().and_then(|thread| thread.join().ok());
-            played.unwrap_or_default()
-        })
-    }
-
-    fn play_here(&self, reader: Reader<'_, 'r>) -> Imports<'r> {
+    fn play_here(&self, reader: Reader<'_, 'r>) -> Result<Imports<'r>> {
         let mut imports = Imports::default();
         let labels = Labels::of(self.environments);
         let files = ImageFiles::new(self.root, self.user, reader);
@@ -92,13 +81,13 @@ impl<'r> Pythons<'_, 'r> {
                 files: &files,
                 search: &search,
             };
-            run.program(&mut imports);
+            run.program(&mut imports)?;
             for package in self.packages {
                 run.package(package, &mut imports);
             }
         }
-        imports.read = files.into_read();
-        imports
+        imports.read = files.into_read()?;
+        Ok(imports)
     }
 
     /// Whether an editable install brings modules to an environment.
@@ -153,9 +142,9 @@ struct Run<'p, 'i, 'r> {
 
 impl<'r> Run<'_, '_, 'r> {
     /// What the image starts.
-    fn program(&self, imports: &mut Imports<'r>) {
+    fn program(&self, imports: &mut Imports<'r>) -> Result<()> {
         let Some(program) = &self.environment.program else {
-            return;
+            return Ok(());
         };
         let mut interpreter = Interpreter::new(self.files, self.search);
         let (name, outcome) = match program {
@@ -163,14 +152,17 @@ impl<'r> Run<'_, '_, 'r> {
                 let node = self.pythons.root.resolve_as(path, self.pythons.user);
                 let facts = node.ok().and_then(|it| self.files.script(it));
                 let Some(facts) = facts else {
-                    return;
+                    return Ok(());
                 };
                 (path.as_str(), interpreter.run(facts))
             }
-            PythonProgram::Code(code) => ("-c", interpreter.run(Arc::new(ModuleFacts::of(code)))),
+            PythonProgram::Code(code) => {
+                ("-c", interpreter.run(Arc::new(files::parsed(code, "-c")?)))
+            }
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
         };
         self.note(name, true, &interpreter, &outcome, imports);
+        Ok(())
     }
 
     /// A package of the tables, if it is there.
@@ -208,14 +200,11 @@ impl<'r> Run<'_, '_, 'r> {
                 imports.failures.push(failure);
             }
         }
-        let unread = interpreter.modules().filter(|it| it.is_unread());
-        let unread = unread.filter_map(|it| Some(it.file?.path()));
-        imports
-            .unread
-            .extend(unread.map(|path| (path, program.to_owned())));
-        imports.trees.push(ImportTree {
-            failures,
-            ..explainer.tree(interpreter)
-        });
+        if self.pythons.trees {
+            imports.trees.push(ImportTree {
+                failures,
+                ..explainer.tree(interpreter)
+            });
+        }
     }
 }

@@ -117,7 +117,7 @@ impl<'r> Prefetch<'_, '_, 'r> {
             };
             let is_package = !below.is_empty();
             path = below;
-            if let Some(Source::Text(file)) = source
+            if let Some(Source::Text(file) | Source::Compiled(_, file)) = source
                 && self.seen.insert(name[..end].to_owned())
             {
                 self.waiting.push(Waiting {

@@ -1,5 +1,6 @@
 //! The Pythons whose imports are played.
 
+use imgcheck_base::error::Result;
 use imgcheck_base::limits::Limits;
 use imgcheck_image::{Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
@@ -26,9 +27,11 @@ pub struct Pythons<'i, 'r> {
     pub is_launch_known: bool,
     /// Whether sources are read: then all at once.
     pub reads: bool,
+    /// Whether what each program imports is kept.
+    pub trees: bool,
     /// Bounds.
     pub limits: &'i Limits,
 }
 
-/// Reads the source of a module that is unread so far; `None` if that cannot be read.
-pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Option<ModuleFacts> + Sync);
+/// Reads the source of a module that is unread so far; `None` if the image does not have it any more.
+pub type Reader<'s, 'r> = &'s (dyn Fn(Node<'r>) -> Result<Option<ModuleFacts>> + Sync);

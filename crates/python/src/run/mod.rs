@@ -61,6 +61,8 @@ pub enum Source<F> {
     Text(F),
     /// An extension module, or one that is compiled.
     Binary(F),
+    /// An extension module, and the source beside it that it is compiled from (mypyc, Cython).
+    Compiled(F, F),
 }
 
 /// How an interpreter finds modules.
@@ -224,7 +226,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             Located::Unknown => return Outcome::Unknown,
             Located::Absent => return Outcome::Failed(self.missing(name, None)),
         };
-        let is_executed = module.kind == ModuleKind::Source;
+        let is_executed = module.is_executed();
         let imported_by = self.stack.last().cloned().unwrap_or_default();
         self.modules.insert(
             name,
@@ -268,10 +270,13 @@ impl<'f, F: Files> Interpreter<'f, F> {
     }
 
     fn take_effects(&mut self, name: &str, facts: &ModuleFacts) {
-        let package = name.split('.').next().unwrap_or_default();
+        let (first, last) = (name.split('.').next(), name.rsplit('.').next());
         let mut finders = self.search.finders.iter();
-        let is_known = finders.any(|(of, _)| of == package);
-        self.is_search_changed |= facts.changes_search && !is_known;
+        let is_known = finders.any(|(of, _)| [first, last].contains(&Some(of.as_str())));
+        self.is_search_changed |= match name == self.main {
+            true => facts.changes_search_as_main,
+            false => facts.changes_search || facts.adds_finders && !is_known,
+        };
         self.provided.extend(facts.provided.iter().cloned());
         self.patched.extend(facts.patched.iter().cloned());
     }

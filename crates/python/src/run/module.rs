@@ -34,7 +34,8 @@ pub enum ModuleKind {
     Standard,
     /// Directories without `__init__`.
     Namespace,
-    /// An extension module or a compiled one, one of the interpreter, or one that another module provides.
+    /// An extension module or a compiled one, one of the interpreter, or one that another module provides. What it binds is unknown; what it
+    /// imports is known if it has facts.
     Opaque,
 }
 
@@ -55,18 +56,28 @@ impl<F> Module<F> {
         file: Option<F>,
         facts: Option<Arc<ModuleFacts>>,
     ) -> Self {
-        let state = match kind {
-            ModuleKind::Source => State::Running,
-            _ => State::Done,
-        };
-        Module {
+        let mut module = Module {
             name: name.to_owned(),
             kind,
             file,
             facts,
             path: None,
             imported_by: Place::default(),
-            state,
+            state: State::Done,
+        };
+        if module.is_executed() {
+            module.state = State::Running;
+        }
+        module
+    }
+
+    /// Whether its source is executed. That of an extension module must be known.
+    pub(super) fn is_executed(&self) -> bool {
+        let is_read = |it: &Arc<ModuleFacts>| it.unread.is_none();
+        match self.kind {
+            ModuleKind::Source => true,
+            ModuleKind::Opaque => self.facts.as_ref().is_some_and(is_read),
+            ModuleKind::Standard | ModuleKind::Namespace => false,
         }
     }
 
@@ -78,7 +89,9 @@ impl<F> Module<F> {
 
     /// Whether it changes where modules are found.
     pub fn changes_search(&self) -> bool {
-        self.facts.as_ref().is_some_and(|it| it.changes_search)
+        self.facts
+            .as_ref()
+            .is_some_and(|it| it.changes_search || it.adds_finders)
     }
 
     /// Why its import certainly fails.

@@ -74,7 +74,9 @@ impl<F: Files> Interpreter<'_, F> {
                 _ => Answer::Unknown,
             };
         };
-        if facts.has_dynamic_names {
+        let reached = self.reached(module);
+        let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
+        if facts.has_dynamic_names && !is_before(facts.getattr_line) {
             return Answer::Unknown;
         }
         if facts
@@ -88,7 +90,7 @@ impl<F: Files> Interpreter<'_, F> {
         let mut answer = Answer::No;
         for import in facts.imports() {
             let binds = import.names.iter().any(|it| it == name || it == "*");
-            if !binds {
+            if !binds || is_before(import.line) {
                 continue;
             }
             let source = self.absolute(module, import);
@@ -108,10 +110,18 @@ impl<F: Files> Interpreter<'_, F> {
         answer
     }
 
+    /// The line that a module has reached whose own import is executed: nothing after it has bound a name. For an import of another module, in
+    /// a circle, it is not certain how far this one is.
+    fn reached(&self, module: &str) -> Option<u32> {
+        let place = self.stack.last()?;
+        (place.module == module).then_some(place.line)
+    }
+
     /// The facts of a module that was found; those of the standard library are read only here.
     fn facts_of(&mut self, name: &str) -> Option<Arc<ModuleFacts>> {
         let module = self.modules.get(name)?;
         match (&module.facts, module.file, module.kind) {
+            (_, _, ModuleKind::Opaque) => None,
             (Some(facts), ..) => Some(facts.clone()),
             (None, Some(file), ModuleKind::Standard) => self.files.facts(file),
             _ => None,

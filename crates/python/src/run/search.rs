@@ -66,6 +66,13 @@ impl<F: Files> Interpreter<'_, F> {
         };
         match source {
             Source::Binary(file) => Module::new(name, ModuleKind::Opaque, Some(file), None),
+            Source::Compiled(file, _) if is_standard => {
+                Module::new(name, ModuleKind::Opaque, Some(file), None)
+            }
+            Source::Compiled(file, source) => {
+                let facts = self.files.facts(source);
+                Module::new(name, ModuleKind::Opaque, Some(file), facts)
+            }
             Source::Text(file) if is_standard => {
                 Module::new(name, ModuleKind::Standard, Some(file), None)
             }
@@ -80,8 +87,11 @@ impl<F: Files> Interpreter<'_, F> {
     fn not_found(&mut self, name: &str, package: Option<&str>) -> Located<F::File> {
         let has_finder = |(package, prefix): &(String, String)| {
             let rest = name.strip_prefix(prefix.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-                && self.is_there(package)
+            let is_below = |rest: &str| rest.is_empty() || rest.starts_with('.');
+            let mut copies = name.match_indices(prefix.as_str());
+            rest.is_some_and(is_below) && self.is_there(package)
+                // A vendored copy.
+                || copies.any(|(at, _)| name[..at].ends_with('.') && is_below(&name[at + prefix.len()..]))
         };
         if self.provided.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));

@@ -1,0 +1,133 @@
+//! Goes through the statements and expressions of a module.
+
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprContext, Pattern, Stmt};
+use ruff_text_size::Ranged;
+
+use super::{Change, Effects};
+use crate::condition::{Condition, Constants, Subject, is_attribute};
+
+impl<'a> Visitor<'a> for Effects<'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        self.statement = statement.start();
+        match statement {
+            Stmt::FunctionDef(function) => {
+                self.bind(&function.name);
+                function
+                    .decorator_list
+                    .iter()
+                    .for_each(|it| self.visit_decorator(it));
+                let outer = self.function;
+                self.functions += usize::from(outer.is_none());
+                self.function = outer.or(Some(&function.name));
+                self.visit_parameters(&function.parameters);
+                self.visit_body(&function.body);
+                self.function = outer;
+            }
+            Stmt::ClassDef(class) => {
+                self.bind(&class.name);
+                self.classes += 1;
+                visitor::walk_stmt(self, statement);
+                self.classes -= 1;
+            }
+            Stmt::Global(global) => {
+                let names = global.names.iter().map(|it| it.as_str());
+                self.constants
+                    .extend(names.clone().map(|name| (name, None)));
+                self.names.extend(names);
+            }
+            Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
+                ([Expr::Name(name)], Some(value)) => self.assign(&name.id, value),
+                _ => visitor::walk_stmt(self, statement),
+            },
+            Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
+            Stmt::If(it) if is_main(&it.test) => {
+                let outer = std::mem::replace(&mut self.is_main, true);
+                self.visit_body(&it.body);
+                self.is_main = outer;
+                for clause in &it.elif_else_clauses {
+                    self.visit_elif_else_clause(clause);
+                }
+            }
+            Stmt::For(it) if is_finders(&it.iter) => {
+                self.visit_expr(&it.target);
+                self.visit_body(&it.body);
+                self.visit_body(&it.orelse);
+            }
+            Stmt::AugAssign(assign) => {
+                if is_attribute(&assign.target, "sys", "path") {
+                    self.change(Change::Path);
+                }
+                visitor::walk_stmt(self, statement);
+            }
+            _ => visitor::walk_stmt(self, statement),
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        let is_target = match expression {
+            Expr::Name(_) => true,
+            Expr::Attribute(it) => it.ctx == ExprContext::Store,
+            Expr::Tuple(it) => it.ctx == ExprContext::Store,
+            Expr::List(it) => it.ctx == ExprContext::Store,
+            Expr::Starred(it) => it.ctx == ExprContext::Store,
+            _ => false,
+        };
+        if !self.has_tricks && !is_target {
+            return;
+        }
+        match expression {
+            Expr::Name(name) => self.name(&name.id, name.ctx),
+            Expr::Attribute(it) => self.attribute(expression, &it.attr, it.ctx),
+            Expr::Subscript(it) => self.subscript(it),
+            Expr::Call(it) => self.call(it),
+            _ => {}
+        }
+        visitor::walk_expr(self, expression);
+    }
+
+    /// Its targets are names of its own.
+    fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
+        if !is_finders(&comprehension.iter) {
+            self.visit_expr(&comprehension.iter);
+        }
+        comprehension.ifs.iter().for_each(|it| self.visit_expr(it));
+    }
+
+    fn visit_except_handler(&mut self, handler: &'a ExceptHandler) {
+        let ExceptHandler::ExceptHandler(it) = handler;
+        it.name.iter().for_each(|name| self.bind(name));
+        visitor::walk_except_handler(self, handler);
+    }
+
+    fn visit_pattern(&mut self, pattern: &'a Pattern) {
+        let name = match pattern {
+            Pattern::MatchAs(it) => it.name.as_ref(),
+            Pattern::MatchStar(it) => it.name.as_ref(),
+            Pattern::MatchMapping(it) => it.rest.as_ref(),
+            _ => None,
+        };
+        name.into_iter().for_each(|name| self.bind(name));
+        visitor::walk_pattern(self, pattern);
+    }
+}
+
+/// Whether a condition is `__name__ == "__main__"`.
+fn is_main(test: &Expr) -> bool {
+    let condition = Condition::of(test, &Constants::new());
+    matches!(&condition.atoms[..], [atom] if !atom.negated && atom.subject == Subject::IsMain)
+}
+
+/// Whether an expression is a list of `sys` that finds modules: to go through it changes nothing.
+fn is_finders(expression: &Expr) -> bool {
+    is_attribute(expression, "sys", "meta_path") || is_attribute(expression, "sys", "path_hooks")
+}
+
+/// Whether a constant is true.
+fn truth(expression: &Expr) -> Option<bool> {
+    match expression {
+        Expr::BooleanLiteral(literal) => Some(literal.value),
+        Expr::NoneLiteral(_) => Some(false),
+        _ => None,
+    }
+}
