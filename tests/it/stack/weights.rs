@@ -71,3 +71,27 @@ fn a_directory_is_one_model() {
         ]
     );
 }
+
+/// As `huggingface_hub` keeps a model.
+#[test]
+fn a_cache_has_links_to_both() {
+    const MODEL: &str = "root/.cache/huggingface/hub/models--a--b";
+    let image = Image::python()
+        .text(
+            &format!("{MODEL}/blobs/1f"),
+            r#"{"quantization_config": {"quant_method": "awq"}}"#,
+        )
+        .empty(&format!("{MODEL}/blobs/2f"))
+        .link(
+            &format!("{MODEL}/snapshots/c0/config.json"),
+            "../../blobs/1f",
+        )
+        .link(
+            &format!("{MODEL}/snapshots/c0/model.safetensors"),
+            "../../blobs/2f",
+        );
+    let found = models(&image);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].0, format!("/{MODEL}/snapshots/c0/config.json"));
+    assert_eq!(found[0].1, "awq");
+}

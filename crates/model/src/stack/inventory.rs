@@ -60,6 +60,9 @@ pub(super) struct TextFile<'r> {
     pub(super) text: &'r str,
 }
 
+/// The files that describe models: of Hugging Face's transformers, and of NVIDIA's Model Optimizer.
+const MODEL_FILES: [&str; 2] = ["config.json", "hf_quant_config.json"];
+
 /// The files that the other files of this module examine.
 pub(super) struct Inventory<'r> {
     pub(super) root: &'r RootFilesystem<'r>,
@@ -74,6 +77,8 @@ pub(super) struct Inventory<'r> {
     pub(super) network_names: Vec<Node<'r>>,
     /// Files and links that packages need to compile something, wherever they are.
     pub(super) tool_files: Vec<Node<'r>>,
+    /// Files and links with the name of a file that describes a model.
+    pub(super) model_files: Vec<Node<'r>>,
 }
 
 impl<'r> Inventory<'r> {
@@ -91,6 +96,7 @@ impl<'r> Inventory<'r> {
             driver_names: Vec::new(),
             network_names: Vec::new(),
             tool_files: Vec::new(),
+            model_files: Vec::new(),
         };
         let mut seen = HashSet::new();
         for node in root.walk_tree() {
@@ -102,6 +108,9 @@ impl<'r> Inventory<'r> {
             }
             if network.include(node.name()) && !node.is_directory() {
                 inventory.network_names.push(node);
+            }
+            if MODEL_FILES.contains(&node.name()) && !node.is_directory() {
+                inventory.model_files.push(node);
             }
             if tools.are_anywhere(node.name()) && !node.is_directory() {
                 inventory.tool_files.push(node);

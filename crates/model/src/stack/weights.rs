@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::inventory::{Inventory, TextFile};
-use imgcheck_base::lexical::{directory_of, name_of};
+use super::inventory::Inventory;
+use imgcheck_base::lexical::directory_of;
+use imgcheck_image::Node;
 
 /// A model with quantized weights.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,50 +25,44 @@ pub struct Weights {
     pub algorithm: String,
 }
 
-/// The files that describe models.
-const CONFIG: &str = "config.json";
+/// The file of NVIDIA's Model Optimizer.
 const OPTIMIZER: &str = "hf_quant_config.json";
-/// Weights that such a file describes.
+/// The ends of the names of weights.
 const WEIGHTS: [&str; 2] = [".safetensors", ".bin"];
 
 /// The quantized models of an image, each directory once.
 pub(super) fn all(inventory: &Inventory) -> Vec<Weights> {
-    let texts = inventory.texts.iter();
-    let described = texts.filter(|it| [CONFIG, OPTIMIZER].contains(&name_of(&it.path)));
-    let with_weights = described.filter(|it| has_weights(inventory, directory_of(&it.path)));
-    let mut all: Vec<Weights> = with_weights.filter_map(of_file).collect();
+    let files = inventory.model_files.iter();
+    let mut all: Vec<Weights> = files.filter_map(|it| of_file(*it, inventory)).collect();
     all.sort_by(|a, b| a.path.cmp(&b.path));
     all.dedup_by(|a, b| directory_of(&a.path) == directory_of(&b.path));
     all
 }
 
-fn has_weights(inventory: &Inventory, directory: &str) -> bool {
-    let directory = inventory.root.resolve(directory).ok();
-    let is_weights = |name: &str| WEIGHTS.iter().any(|ending| name.ends_with(ending));
-    directory.is_some_and(|it| it.children().any(|file| is_weights(file.name())))
+/// What a file says of the weights beside it. Caches of Hugging Face have links to both.
+fn of_file(file: Node, inventory: &Inventory) -> Option<Weights> {
+    let is_weights = |it: Node| WEIGHTS.iter().any(|end| it.name().ends_with(end));
+    file.parent().children().find(|it| is_weights(*it))?;
+    let path = file.path();
+    let text = inventory.root.resolve(&path).ok()?.text()?;
+    let (method, algorithm) = format(file.name(), &serde_json::from_str(text).ok()?)?;
+    Some(Weights {
+        layer: file.layer(),
+        path,
+        method,
+        algorithm,
+    })
 }
 
-fn of_file(file: &TextFile<'_>) -> Option<Weights> {
-    let value: Value = serde_json::from_str(file.text).ok()?;
+/// The method and the algorithm that a file names.
+fn format(name: &str, value: &Value) -> Option<(String, String)> {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-    let (method, algorithm) = match name_of(&file.path) {
-        OPTIMIZER => (
-            "modelopt".to_owned(),
-            text(value.get("quantization")?, "quant_algo"),
-        ),
-        _ => {
-            let config = value.get("quantization_config")?;
-            let inner = config.get("quantization").unwrap_or(config);
-            (
-                text(config, "quant_method")?.to_ascii_lowercase(),
-                text(inner, "quant_algo"),
-            )
-        }
-    };
-    Some(Weights {
-        path: file.path.clone(),
-        layer: file.layer,
-        method,
-        algorithm: algorithm.unwrap_or_default(),
-    })
+    if name == OPTIMIZER {
+        let algorithm = text(value.get("quantization")?, "quant_algo")?;
+        return Some(("modelopt".to_owned(), algorithm));
+    }
+    let config = value.get("quantization_config")?;
+    let method = text(config, "quant_method")?.to_ascii_lowercase();
+    let inner = config.get("quantization").unwrap_or(config);
+    Some((method, text(inner, "quant_algo").unwrap_or_default()))
 }
