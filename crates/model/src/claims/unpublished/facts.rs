@@ -9,7 +9,7 @@ use crate::claims::claim::Claim;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unpublished {
-    /// What is not published: the `tag` itself, a tag of this `form`, the `release` of PyTorch, the `toolkit` release or its `patch`, or a build of PyTorch
+    /// What is not published: the `tag` itself, a tag of this `form`, a tag that was `withdrawn`, the `release` of PyTorch, the `toolkit` release or its `patch`, or a build of PyTorch
     /// for the CUDA: `older` if its major is older than those of all builds, otherwise `newer`.
     pub kind: String,
     /// Whether a publisher's image is named, which cannot exist.

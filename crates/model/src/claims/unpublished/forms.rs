@@ -25,7 +25,7 @@ pub fn unpublished(reference: &Reference<'_>, publications: &Publications) -> Ve
         published: vec![form.help.clone()],
         why: form.why.clone(),
         help: form.help.clone(),
-        ..Unpublished::of_form("form", true)
+        ..Unpublished::of_form(if form.withdrawn { "withdrawn" } else { "form" }, true)
     };
     forms.map(form).collect()
 }

@@ -89,6 +89,9 @@ pub struct Tags {
 /// Tags that a publisher never published.
 #[derive(Debug, Deserialize)]
 pub struct Form {
+    /// There were such tags, and they were deleted.
+    #[serde(default)]
+    pub(crate) withdrawn: bool,
     pub(crate) repositories: Vec<String>,
     pub(crate) registries: Vec<String>,
     pub(crate) pattern: Pattern,
