@@ -19,6 +19,7 @@ const TABLES: &[&str] = &[
 /// Lists whose elements are parts of a row that has the source.
 const PARTS_OF_ROWS: &[&str] = &[
     "arch_list",
+    "shows",
     "archs",
     "builds",
     "cuda",

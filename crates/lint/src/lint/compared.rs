@@ -1,7 +1,6 @@
 //! Compares the packages that are installed together, and the variables that they read, for rules.
 
 use super::conflicts;
-use super::facts::Sources;
 use super::index_faults;
 use super::never_built;
 use super::other_cudas;
@@ -9,6 +8,7 @@ use super::pin_knowledge::PinKnowledge;
 use super::replacements;
 use super::settings;
 use super::source_builds;
+use super::sources::Sources;
 use super::system_libraries;
 use super::unpinned;
 use imgcheck_base::error::Result;

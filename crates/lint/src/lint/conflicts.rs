@@ -10,7 +10,8 @@ mod nvidia_pins;
 mod partners;
 mod wheels;
 
-use super::facts::{PinConflict, Stage};
+use super::facts::Stage;
+use super::faults::PinConflict;
 use super::pin_knowledge::PinKnowledge;
 use framework::{comparable, frameworks};
 

@@ -1,6 +1,7 @@
 //! Builds that the index of a command does not have, or chooses by what the builder has: `lint.index_faults`.
 
-use super::facts::{IndexFault, Pin, Stage};
+use super::facts::{Pin, Stage};
+use super::faults::IndexFault;
 use super::kind::FileKind;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::is_number;

@@ -35,6 +35,7 @@ mod settings;
 mod settle;
 mod setup;
 mod source_builds;
+mod sources;
 mod stage;
 mod system_libraries;
 mod text;
@@ -47,15 +48,17 @@ use imgcheck_model::knowledge::Knowledge;
 
 pub use command::commands;
 pub use context::{Neighbour, Neighbours};
-pub use facts::{
-    Base, BaseFinding, IndexFault, NeverBuilt, OtherCuda, Pin, PinConflict, Replacement,
-    SearchDirectory, SourceBuild, Sources, Stage, SystemLibrary, Unpinned, Variable,
+pub use facts::{Base, BaseFinding, Pin, SearchDirectory, Stage, Variable};
+pub use faults::{
+    IndexFault, NeverBuilt, OtherCuda, PinConflict, Replacement, SourceBuild, SystemLibrary,
+    Unpinned,
 };
 pub use ignores::InlineIgnore;
 pub use install::Argument;
 pub use kind::{FileKind, is_template};
 pub use load::{MAX_FILE, load, neighbour, text_of};
 pub use script::Script;
+pub use sources::Sources;
 pub use text::Text;
 pub(crate) use words::option_and_value;
 

@@ -1,6 +1,7 @@
 //! Frameworks that are pinned for a CUDA or a Python that no build exists for: `lint.never_built`.
 
-use super::facts::{NeverBuilt, Pin, Stage};
+use super::facts::{Pin, Stage};
+use super::faults::NeverBuilt;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{Release, distinct, is_major_minor, is_release};
 use imgcheck_base::version::{first_numbers, newer};

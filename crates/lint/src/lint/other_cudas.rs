@@ -1,6 +1,7 @@
 //! Frameworks that are installed for a different CUDA than intended: `lint.other_cudas`.
 
-use super::facts::{OtherCuda, Pin, Stage};
+use super::facts::{Pin, Stage};
+use super::faults::OtherCuda;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{Release, distinct, is_number, major};
 use imgcheck_base::version::first_numbers;

@@ -2,7 +2,8 @@
 
 mod newest;
 
-use super::facts::{Base, Pin, Replacement, Stage};
+use super::facts::{Base, Pin, Stage};
+use super::faults::Replacement;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::is_release;
 use imgcheck_base::version::{first_numbers, meets};

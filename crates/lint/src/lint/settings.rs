@@ -1,6 +1,7 @@
 //! Variables of an image with which a package fails: `lint.settings`.
 
-use super::facts::{Pin, SettingFault, Stage, Variable};
+use super::facts::{Pin, Stage, Variable};
+use super::faults::SettingFault;
 use imgcheck_base::error::Result;
 use imgcheck_model::knowledge::{self, OnFirstUse};
 use imgcheck_model::settings::{Effect, Installed, Settings};

@@ -1,7 +1,8 @@
 //! Decides which packages with an environment marker are installed, when the Pythons that can apply are known.
 
-use super::facts::{Pin, Sources, Stage};
+use super::facts::{Pin, Stage};
 use super::marker::PYTHONS;
+use super::sources::Sources;
 use imgcheck_base::lexical::name_of;
 use imgcheck_base::version::marker::{Environment, holds};
 use imgcheck_base::version::{meets, satisfies};

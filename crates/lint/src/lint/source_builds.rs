@@ -3,7 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::facts::{Pin, SourceBuild, Stage};
+use super::facts::{Pin, Stage};
+use super::faults::SourceBuild;
 use super::kind::FileKind;
 use super::pin_knowledge::PinKnowledge;
 use imgcheck_base::error::Result;
@@ -66,14 +67,21 @@ pub fn all(stages: &[Stage], kind: &str, knowledge: &PinKnowledge) -> Result<Vec
         return Ok(Vec::new());
     }
     let builds = BUILDS.get_or_make(|| table("source-builds"))?;
-    let of_stage = |stage| {
-        let pins = built(stage, builds).into_iter();
-        pins.filter_map(move |(pin, build)| {
-            let isolated = || builds.isolated(stage, pin, build, knowledge);
-            isolated().or_else(|| builds.without_compiler(stages, stage, pin, build, knowledge))
-        })
-    };
-    Ok(stages.iter().flat_map(of_stage).collect())
+    let mut found = Vec::new();
+    for (at, stage) in stages.iter().enumerate() {
+        // What is copied from an earlier stage was built there.
+        let earlier = || stages[..at].iter().flat_map(|stage| &stage.pins);
+        for (pin, build) in built(stage, builds) {
+            if earlier().any(|it| it.location == pin.location) {
+                continue;
+            }
+            let isolated = builds.isolated(stage, pin, build, knowledge);
+            let lacking =
+                isolated.or_else(|| builds.without_compiler(stages, stage, pin, build, knowledge));
+            found.extend(lacking);
+        }
+    }
+    Ok(found)
 }
 
 /// The packages of a stage that pip builds from source, with what is known of that.

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Pin, Stage, SystemLibrary};
+use super::facts::{Pin, Stage};
+use super::faults::SystemLibrary;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{LibraryNeed, Release, is_number, major};
 use imgcheck_base::version::satisfies;

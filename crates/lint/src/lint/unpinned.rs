@@ -1,6 +1,7 @@
 //! Frameworks without a version: `lint.unpinned`.
 
-use super::facts::{Pin, Stage, Unpinned};
+use super::facts::{Pin, Stage};
+use super::faults::Unpinned;
 use super::other_cudas::base_cuda;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{Release, Variant};

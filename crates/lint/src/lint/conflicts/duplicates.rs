@@ -1,6 +1,7 @@
 //! Several versions of one package in one command.
 
-use crate::lint::facts::{Pin, PinConflict, Stage};
+use crate::lint::facts::{Pin, Stage};
+use crate::lint::faults::PinConflict;
 use imgcheck_base::version::{meets, newer};
 use imgcheck_model::finding::Severity;
 

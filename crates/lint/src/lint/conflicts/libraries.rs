@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::framework::Framework;
-use crate::lint::facts::{Pin, PinConflict};
+use crate::lint::facts::Pin;
+use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
 use crate::lint::pin_tables::{Library, SharedFiles, Variant, distinct, major};
 use imgcheck_base::version::{meets, newer, satisfies};

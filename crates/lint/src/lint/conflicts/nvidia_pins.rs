@@ -1,6 +1,7 @@
 //! Packages whose wheels require different versions of one NVIDIA package, or a different one than is pinned.
 
-use crate::lint::facts::{Pin, PinConflict};
+use crate::lint::facts::Pin;
+use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
 use imgcheck_base::version::satisfies;
 use imgcheck_model::finding::Severity;
@@ -73,7 +74,7 @@ fn conflict(
     knowledge: &PinKnowledge,
 ) -> Option<PinConflict> {
     let is_pair = one.package == other.package
-        && one.pin.text != other.pin.text
+        && one.pin.name != other.pin.name
         && one.pin.environment == other.pin.environment;
     if !is_pair || !(excludes(one, other) || excludes(other, one)) {
         return None;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::framework::Framework;
-use crate::lint::facts::{Pin, PinConflict};
+use crate::lint::facts::Pin;
+use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
 use crate::lint::pin_tables::{Partner, Requirement, distinct, major};
 use imgcheck_base::version::{meets, satisfies};
@@ -84,9 +85,14 @@ fn newest(framework: &Framework<'_>, pin: &Pin, knowledge: &PinKnowledge) -> Opt
     let needed = row.framework.as_deref().filter(|_| !row.is_declared)?;
     // An index for one CUDA has only what was built for it.
     let is_built = |cuda: &str| {
-        let mut releases = knowledge.releases_satisfying(needed).into_iter();
+        let mut releases = knowledge.releases_of(&row.version).into_iter();
         releases.any(|it| it.variants.iter().any(|it| it.cuda == cuda))
     };
+    // A package that requires one framework brings the partners for it.
+    let is_decided = |it: &&&Pin| knowledge.partner(it).is_some_and(|it| it.requires_exactly);
+    if framework.others.iter().any(|it| is_decided(&it)) {
+        return None;
+    }
     let is_there = !pin.only_index || pin.cuda.as_deref().is_some_and(is_built);
     let pair = Pair {
         framework,

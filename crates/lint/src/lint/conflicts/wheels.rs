@@ -1,7 +1,8 @@
 //! Wheels whose local label names what they are built for: `flash_attn-2.8.1+cu12torch2.7cxx11abiFALSE`.
 
 use super::framework::Framework;
-use crate::lint::facts::{Pin, PinConflict, Stage};
+use crate::lint::facts::{Pin, Stage};
+use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
 use crate::lint::pin_tables::{Requirement, distinct, is_major_minor, is_number, major};
 use imgcheck_base::version::{first_numbers, meets, newer, satisfies};

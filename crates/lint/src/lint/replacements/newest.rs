@@ -1,6 +1,7 @@
 //! Packages without a version, whose newest release requires a newer framework than the installed one.
 
-use crate::lint::facts::{Pin, Replacement, Stage};
+use crate::lint::facts::{Pin, Stage};
+use crate::lint::faults::Replacement;
 use crate::lint::pin_knowledge::PinKnowledge;
 use crate::lint::pin_tables::{Partner, Release, Requirement};
 use imgcheck_base::version::newer;
