@@ -79,6 +79,8 @@ impl<'a> Visitor<'a> for Mentions {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]

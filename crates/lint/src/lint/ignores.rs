@@ -1,6 +1,6 @@
 //! Comments that ignore a finding at their place: `# imgcheck: ignore[RULE] reason`.
 
-use std::ops::RangeInclusive;
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,12 +14,12 @@ const MAX_LINES: usize = 200;
 const MARK: &str = "# imgcheck: ignore[";
 
 /// A comment that ignores findings, or looks like one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InlineIgnore {
     /// The lines that it applies to, counted from 1: its own, and below a comment or a continued line the next. Not a fact for rules.
-    #[serde(skip, default = "no_lines")]
-    pub lines: RangeInclusive<usize>,
+    #[serde(skip)]
+    pub lines: Range<usize>,
     /// Rule ids; empty if the comment is written wrongly.
     pub rules: Vec<String>,
     /// Why; it does not apply without.
@@ -32,24 +32,6 @@ pub struct InlineIgnore {
     pub text: String,
     /// Its location.
     pub location: Location,
-}
-
-impl Default for InlineIgnore {
-    fn default() -> Self {
-        InlineIgnore {
-            lines: no_lines(),
-            rules: Vec::new(),
-            reason: String::new(),
-            unknown: Vec::new(),
-            used: false,
-            text: String::new(),
-            location: Location::default(),
-        }
-    }
-}
-
-fn no_lines() -> RangeInclusive<usize> {
-    1..=0
 }
 
 impl InlineIgnore {
@@ -69,7 +51,7 @@ impl InlineIgnore {
                 let comment = line[start..].trim_end();
                 let at = offset + start;
                 found.push(InlineIgnore {
-                    lines: index + 1..=index + 1 + more.count(),
+                    lines: index + 1..index + 2 + more.count(),
                     location: text.location(at..at + comment.len()),
                     ..InlineIgnore::of(comment)
                 });
