@@ -24,7 +24,10 @@ fn too_little_memory_gives_no_verdict() {
     let case = Case::new(1 << 20);
     let mut endings = Vec::new();
     // From too little for the program itself to enough.
-    for mib in (16..=160).step_by(8).chain([192, 256, 384, 512, 1024, 2048]) {
+    for mib in (16..=160)
+        .step_by(8)
+        .chain([192, 256, 384, 512, 1024, 2048, 4096, 8192])
+    {
         endings.push((mib, under(&case, &format!("--as={}", mib * MIB))));
     }
     assert_ne!(endings[0].1, Ending::Whole);
