@@ -76,7 +76,7 @@ impl Judging<'_> {
             report.classes =
                 judge_classes(checker, &schedule.reachable, container, platforms, &fleet)?;
         }
-        let facts = self.workload_facts(place, analyzed, primary, schedule, &report.classes);
+        let mut facts = self.workload_facts(place, analyzed, primary, schedule, &report.classes);
         let mut used = BTreeSet::new();
         match primary {
             Some(image) => {
@@ -97,7 +97,6 @@ impl Judging<'_> {
                 report.judged = Some(image);
             }
             None => {
-                let mut facts = facts;
                 facts.container.gpus = possible_gpus(checker, container, schedule)?;
                 let judged = judge::judge_unread(checker, &container.image, facts, self.settings)?;
                 used.extend(judged.used);

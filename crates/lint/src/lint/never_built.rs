@@ -33,13 +33,11 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
         let is_from_pypi = pin.manager == "pip" && pin.index.is_none();
         is_from_pypi && !pin.conditional && !pin.constraint && !knowledge.is_framework(pin)
     });
-    let fault = |pin: &&&Pin| {
+    let fault = |pin: &&Pin| {
         let tags = knowledge.wheel_tags(pin).filter(|it| !it.sdist)?;
         let range = tags.python.as_ref()?;
-        let pythons = pythons(stage, &pins, pin).into_iter();
-        let minors = pythons.filter_map(|it| first_numbers(it, 2));
-        let mut minors = minors.filter(|it| is_major_minor(it) && !range.contains(it));
-        let python = minors.next()?;
+        let mut pythons = pythons(stage, &pins, pin).into_iter();
+        let python = pythons.find(|it| !range.contains(it))?;
         let built_for = vec![range.written()];
         Some(NeverBuilt::new(
             "python",
@@ -49,19 +47,17 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
             built_for,
         ))
     };
-    certain.filter_map(|pin| fault(&pin)).collect()
+    certain.filter_map(fault).collect()
 }
 
 /// Files of wheels for another Python than the stage has.
 fn for_other_pythons(stage: &Stage) -> Vec<NeverBuilt> {
     let pins: Vec<&Pin> = stage.pins.iter().collect();
     let files = pins.iter().filter(|pin| !pin.conditional);
-    let fault = |pin: &&&Pin| {
+    let fault = |pin: &&Pin| {
         let own = pin.python.as_ref()?;
-        let pythons = pythons(stage, &pins, pin).into_iter();
-        let mut minors =
-            pythons.filter_map(|it| first_numbers(it, 2).filter(|it| is_major_minor(it)));
-        let other = minors.next().filter(|it| it != own)?;
+        let first = pythons(stage, &pins, pin).into_iter().next();
+        let other = first.filter(|it| it != own)?;
         Some(NeverBuilt::new(
             "wheel",
             Severity::Error,
@@ -70,7 +66,7 @@ fn for_other_pythons(stage: &Stage) -> Vec<NeverBuilt> {
             vec![own.clone()],
         ))
     };
-    files.filter_map(|pin| fault(&pin)).collect()
+    files.filter_map(fault).collect()
 }
 
 /// A framework, and what it is installed for.
@@ -80,8 +76,8 @@ struct Pinned<'s> {
     releases: Vec<&'s Release>,
     /// The versions of the package that chooses its CUDA.
     toolkits: Vec<&'s str>,
-    /// The versions of the Pythons that it is installed into.
-    pythons: Vec<&'s str>,
+    /// The Pythons that it is installed into, as `3.12`.
+    pythons: Vec<String>,
     /// Whether it comes from an index or channel that the tables are about.
     is_of_publisher: bool,
 }
@@ -116,8 +112,8 @@ fn pinned<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Pinned<'s>> 
     frameworks.filter_map(of_pin).collect()
 }
 
-/// The Pythons that conda installs into the environment of a package, and that of the base image.
-fn pythons<'s>(stage: &'s Stage, pins: &[&'s Pin], pin: &Pin) -> Vec<&'s str> {
+/// The Pythons that conda installs into the environment of a package, and that of the base image, as `3.12`.
+fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
     let is_python = |it: &Pin| it.manager == "conda" && it.component == "python";
     let installed = pins.iter().filter(|it| is_python(it) && !it.conditional);
     let beside = installed.filter(|it| it.environment == pin.environment);
@@ -128,7 +124,8 @@ fn pythons<'s>(stage: &'s Stage, pins: &[&'s Pin], pin: &Pin) -> Vec<&'s str> {
         let claimed = claims.filter(|claim| claim.subject == "python");
         found.extend(claimed.map(|claim| claim.version.as_str()));
     }
-    found
+    let minors = found.into_iter().filter_map(|it| first_numbers(it, 2));
+    minors.filter(|it| is_major_minor(it)).collect()
 }
 
 impl Pinned<'_> {
@@ -167,9 +164,7 @@ impl Pinned<'_> {
         if !is_judged || self.pin.conditional {
             return Vec::new();
         }
-        let pythons = self.pythons.iter().filter(|it| it.contains('.'));
-        let pythons = pythons.filter_map(|it| first_numbers(it, 2));
-        let unsupported = pythons.filter(|python| {
+        let unsupported = self.pythons.iter().filter(|python| {
             self.releases.iter().all(|it| it.is_after(python))
                 || self.releases.iter().all(|it| it.is_before(python))
         });
@@ -177,7 +172,7 @@ impl Pinned<'_> {
         unsupported
             .map(|python| {
                 let supported = supported.clone();
-                NeverBuilt::new("python", Severity::Error, self.pin, &python, supported)
+                NeverBuilt::new("python", Severity::Error, self.pin, python, supported)
             })
             .collect()
     }

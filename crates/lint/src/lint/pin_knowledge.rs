@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::facts::{Base, Pin, Stage};
 use super::pin_tables::{
-    BaseImages, LibraryNeed, NvidiaPins, Partner, Partners, Release, Requirement, WheelTags,
+    BaseImages, LibraryNeed, NvidiaPins, Partner, Partners, Release, Requirement, WheelTags, is_in,
 };
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::version::{meets, satisfies};
+use imgcheck_base::version::meets;
 use imgcheck_model::knowledge::{OnFirstUse, table};
 
 /// The partners of a framework, with the tables that `rules/knowledge/partners.yaml` names.
@@ -78,9 +78,7 @@ impl PinKnowledge {
             .version
             .as_deref()
             .filter(|_| pin.specifier.starts_with("=="))?;
-        let is_of = |row: &&WheelTags| {
-            row.package == pin.name && satisfies(version, &row.releases) == Ok(Some(true))
-        };
+        let is_of = |row: &&WheelTags| row.package == pin.name && is_in(version, &row.releases);
         self.wheel_tags.iter().find(is_of)
     }
 

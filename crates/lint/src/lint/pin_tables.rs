@@ -311,7 +311,7 @@ impl Requirement {
 impl Release {
     /// Whether it satisfies a PEP 440 specifier; one that cannot be read is not satisfied.
     pub fn satisfies(&self, specifier: &str) -> bool {
-        satisfies(&self.version, specifier) == Ok(Some(true))
+        is_in(&self.version, specifier)
     }
 
     /// What the wheel on PyPI has of a key.
@@ -335,6 +335,11 @@ impl Variant {
     pub fn library(&self, key: &str) -> Option<&str> {
         self.libraries.get(key)?.as_str()
     }
+}
+
+/// Whether a version is certainly in the range of a PEP 440 specifier; one that cannot be read has none.
+pub fn is_in(version: &str, specifier: &str) -> bool {
+    satisfies(version, specifier) == Ok(Some(true))
 }
 
 /// Whether a version has nothing but release numbers, as `2.8.0`.

@@ -7,8 +7,8 @@ use super::facts::{Pin, Stage};
 use super::faults::SourceBuild;
 use super::kind::FileKind;
 use super::pin_knowledge::PinKnowledge;
+use super::pin_tables::is_in;
 use imgcheck_base::error::Result;
-use imgcheck_base::version::satisfies;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::knowledge::{OnFirstUse, table};
 
@@ -61,20 +61,24 @@ fn known<'de, D: Deserializer<'de>>(
 ///
 /// # Errors
 /// The table is broken, which the tests exclude.
-pub fn all(stages: &[Stage], kind: &str, knowledge: &PinKnowledge) -> Result<Vec<SourceBuild>> {
+pub fn all(stages: &[Stage], kind: &str) -> Result<Vec<SourceBuild>> {
     static BUILDS: OnFirstUse<Builds> = OnFirstUse::new();
-    if kind != FileKind::Dockerfile.name() {
-        return Ok(Vec::new());
-    }
-    let builds = BUILDS.get_or_make(|| table("source-builds"))?;
     let mut found = Vec::new();
+    if kind != FileKind::Dockerfile.name() {
+        return Ok(found);
+    }
     for (at, stage) in stages.iter().enumerate() {
+        if !stage.pins.iter().any(|pin| pin.manager == "pip") {
+            continue;
+        }
+        let builds = BUILDS.get_or_make(|| table("source-builds"))?;
         // What is copied from an earlier stage was built there.
         let earlier = || stages[..at].iter().flat_map(|stage| &stage.pins);
         for (pin, build) in built(stage, builds) {
             if earlier().any(|it| it.location == pin.location) {
                 continue;
             }
+            let knowledge = PinKnowledge::builtin()?;
             let isolated = builds.isolated(stage, pin, build, knowledge);
             let lacking =
                 isolated.or_else(|| builds.without_compiler(stages, stage, pin, build, knowledge));
@@ -119,7 +123,7 @@ impl Builds {
         let mut rows = self.builds.iter().rev();
         rows.find(|row| {
             let is_release = match (&row.releases, &pin.version) {
-                (Some(releases), Some(version)) => satisfies(version, releases) == Ok(Some(true)),
+                (Some(releases), Some(version)) => is_in(version, releases),
                 (None, _) => true,
                 (_, None) => pin.specifier.is_empty() || origin == "git",
             };
@@ -165,7 +169,7 @@ impl Builds {
             return pip.specifier.is_empty().then_some(true);
         };
         let mut rows = self.pip.iter();
-        let row = rows.find(|row| satisfies(version, &row.releases) == Ok(Some(true)))?;
+        let row = rows.find(|row| is_in(version, &row.releases))?;
         row.in_place.is_empty().then_some(true)
     }
 

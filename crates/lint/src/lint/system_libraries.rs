@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use super::facts::{Pin, Stage};
 use super::faults::SystemLibrary;
 use super::pin_knowledge::PinKnowledge;
-use super::pin_tables::{LibraryNeed, Release, is_number, major};
-use imgcheck_base::version::satisfies;
+use super::pin_tables::{LibraryNeed, Release, is_in, is_number, major};
 
 const LIBRARIES: [&str; 2] = ["cuda", "cudnn"];
 
@@ -45,9 +44,7 @@ fn is_kept(pin: &Pin) -> bool {
 
 fn need_of<'k>(pin: &Pin, knowledge: &'k PinKnowledge) -> Option<&'k LibraryNeed> {
     let version = pin.version.as_deref()?;
-    let is_of = |need: &&LibraryNeed| {
-        need.package == pin.name && satisfies(version, &need.releases) == Ok(Some(true))
-    };
+    let is_of = |need: &&LibraryNeed| need.package == pin.name && is_in(version, &need.releases);
     knowledge.needs.iter().find(is_of)
 }
 

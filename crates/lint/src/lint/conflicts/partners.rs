@@ -6,8 +6,8 @@ use super::framework::Framework;
 use crate::lint::facts::Pin;
 use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
-use crate::lint::pin_tables::{Partner, Requirement, distinct, major};
-use imgcheck_base::version::{meets, satisfies};
+use crate::lint::pin_tables::{Partner, Requirement, distinct, is_in, major};
+use imgcheck_base::version::meets;
 use imgcheck_model::finding::Severity;
 
 /// A framework and a partner in one environment.
@@ -194,7 +194,7 @@ fn requirements<'k>(pair: &Pair<'_>, knowledge: &'k PinKnowledge) -> Vec<&'k Req
         extra.is_empty() || own.any(|it| it == extra || implied.get(it) == Some(extra))
     };
     let is_meant = |release: &str| match is_exact {
-        true => satisfies(release, &exact) == Ok(Some(true)),
+        true => is_in(release, &exact),
         false => meets(release, version) == Some(true),
     };
     let rows = knowledge.requirements(pair.partner).iter();

@@ -4,8 +4,8 @@ use super::framework::Framework;
 use crate::lint::facts::{Pin, Stage};
 use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
-use crate::lint::pin_tables::{Requirement, distinct, is_major_minor, is_number, major};
-use imgcheck_base::version::{first_numbers, meets, newer, satisfies};
+use crate::lint::pin_tables::{Requirement, distinct, is_in, is_major_minor, is_number, major};
+use imgcheck_base::version::{first_numbers, meets, newer};
 use imgcheck_model::finding::Severity;
 
 /// A wheel for one framework and one C++ ABI.
@@ -216,7 +216,7 @@ fn cuda_of<'k>(host: &'k Pin, knowledge: &'k PinKnowledge) -> Option<&'k str> {
         None => exact,
         Some(partner) => {
             let rows = knowledge.requirements(partner).iter();
-            let is_meant = |it: &&Requirement| satisfies(&it.version, &exact) == Ok(Some(true));
+            let is_meant = |it: &&Requirement| is_in(&it.version, &exact);
             let meant = rows.filter(is_meant);
             let required = distinct(meant.filter_map(|it| it.framework.as_deref()));
             let [required] = *required else { return None };
