@@ -127,12 +127,12 @@ impl ReadingArguments {
             return Err(Error::usage("only one image can come from standard input")
                 .with_help("save the others to files, and name these"));
         }
-        let words = names::help_of_words(images, commands)?;
+        let questions = names::questions_about(images, commands)?;
         let (checker, run, make) = self.begin(checker)?;
         let mut requests = Vec::new();
-        for (image, help) in images.iter().zip(words) {
-            match help {
-                Some(help) => requests.push(make(image).without_registry(help)),
+        for (image, question) in images.iter().zip(questions) {
+            match question {
+                Some(question) => requests.push(make(image).without_registry(question)),
                 None => requests.extend(checker.expand(&make(image))?),
             }
         }

@@ -130,7 +130,7 @@ fn described(plugin: &str) -> Result<ExitCode, Stop> {
 fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
     let matches = without_empty_variables(Cli::command()).try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.unwrap_or_else(|error| output::misuse(error));
+    let cli = cli.unwrap_or_else(|error| output::misuse(names::with_format_option(error)));
     match cli.command {
         None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments, &[]),
@@ -174,6 +174,9 @@ fn check_by_default(arguments: &check::CheckArguments) -> Result<ExitCode, Stop>
         .map(clap::Command::get_name)
         .collect();
     let images = arguments.images();
+    if let Some(error) = names::of_other_tool(images) {
+        return Err(error.into());
+    }
     let is_command =
         |image: &&String| names.contains(&image.as_str()) && !Path::new(image).exists();
     if let Some(name) = images.iter().find(is_command) {

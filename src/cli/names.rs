@@ -1,10 +1,16 @@
-//! Names of images as users type them: distinguishes typing errors from references, so that no registry is contacted for them.
+//! Names of images, commands and options as users type them: distinguishes typing errors, and the words of other tools, from references,
+//! so that no registry is contacted for them.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use clap::ValueEnum;
+use clap::error::{ContextKind, ContextValue, ErrorKind as Misuse};
+
 use imgcheck::{Error, ImageRequest, Result};
+
+use super::formats::CheckFormat;
 
 /// Transports that a misspelled one may mean. Shorter ones are near to too many words.
 const TRANSPORTS: [&str; 9] = [
@@ -19,12 +25,58 @@ const TRANSPORTS: [&str; 9] = [
     "registry",
 ];
 
-/// The help of each name as of [`help_of_word`]. A missing file among others becomes an error when it is read.
+/// The words that other tools for images put before a name, and what they are here.
+const OF_OTHER_TOOLS: [(&str, &str); 10] = [
+    ("analyze", "imgcheck IMAGE"),
+    ("config", "imgcheck lint PATH"),
+    ("filesystem", "imgcheck dir:DIRECTORY"),
+    ("fs", "imgcheck dir:DIRECTORY"),
+    ("image", "imgcheck IMAGE"),
+    ("inspect", "imgcheck facts IMAGE"),
+    ("rootfs", "imgcheck dir:DIRECTORY"),
+    ("sbom", "imgcheck IMAGE -f cyclonedx"),
+    ("scan", "imgcheck IMAGE"),
+    ("test", "imgcheck IMAGE"),
+];
+
+/// The error of a command of another tool: `imgcheck scan train:v3`.
+pub fn of_other_tool(images: &[String]) -> Option<Error> {
+    let (word, rest) = images.split_first()?;
+    let (_, here) = OF_OTHER_TOOLS.iter().find(|(known, _)| known == word)?;
+    if Path::new(word).exists() {
+        return None;
+    }
+    let here = match rest {
+        [name] => here
+            .replace("IMAGE", name)
+            .replace("DIRECTORY", name)
+            .replace("PATH", name),
+        _ => (*here).to_owned(),
+    };
+    let help = format!("use: {here}; for an image of that name write `{word}:latest`");
+    Some(Error::usage(format!("imgcheck has no command `{word}`")).with_help(help))
+}
+
+/// An error about `--json` with the option that there is.
+pub fn with_format_option(mut error: clap::Error) -> clap::Error {
+    let option = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (Misuse::UnknownArgument, Some(ContextValue::String(option))) => option,
+        _ => return error,
+    };
+    let format = option.strip_prefix("--").unwrap_or_default().to_owned();
+    if CheckFormat::from_str(&format, false).is_ok() {
+        let tip = vec![format!("write `-f {format}`").into()];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tip));
+    }
+    error
+}
+
+/// The question about each name as of [`question_about`]. A missing file among others becomes an error when it is read.
 ///
 /// # Errors
 /// All names are those of files that do not exist.
-pub fn help_of_words(images: &[String], commands: &[&str]) -> Result<Vec<Option<String>>> {
-    let words = images.iter().map(|image| help_of_word(image, commands));
+pub fn questions_about(images: &[String], commands: &[&str]) -> Result<Vec<Option<String>>> {
+    let words = images.iter().map(|image| question_about(image, commands));
     let words: Vec<_> = words.collect();
     if words.iter().all(Result::is_err) {
         return words.into_iter().collect();
@@ -32,11 +84,12 @@ pub fn help_of_words(images: &[String], commands: &[&str]) -> Result<Vec<Option<
     Ok(words.into_iter().map(Result::unwrap_or_default).collect())
 }
 
-/// The help if a name is no image of a container engine; `None` for what is certainly a reference.
+/// What may be meant, if a name is no image of a container engine: `did you mean image.tar?`, or nothing known. `None` for what is
+/// certainly a reference.
 ///
 /// # Errors
 /// The name is that of a file that does not exist.
-fn help_of_word(image: &str, commands: &[&str]) -> Result<Option<String>> {
+fn question_about(image: &str, commands: &[&str]) -> Result<Option<String>> {
     let request = ImageRequest::new(image);
     if let Some(path) = request.path() {
         return match is_missing(path) {
@@ -50,11 +103,7 @@ fn help_of_word(image: &str, commands: &[&str]) -> Result<Option<String>> {
     let command = near(image, commands.iter().copied());
     let command = command.map(|name| format!("the command `{name}`"));
     let question = question([command, near_file(Path::new(image)), near_transport(image)]);
-    let forced = format!("docker://{image} forces a registry");
-    Ok(Some(match question {
-        Some(question) => format!("{question} {forced}"),
-        None => forced,
-    }))
+    Ok(Some(question.unwrap_or_default()))
 }
 
 fn question(suggestions: [Option<String>; 3]) -> Option<String> {

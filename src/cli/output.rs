@@ -232,6 +232,15 @@ pub fn check_directory(option: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Creates the directory of a file.
+///
+/// # Errors
+/// [`Error::Output`].
+pub fn create_directory(path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    fs::create_dir_all(parent).map_err(|error| Error::output(parent.display().to_string(), error))
+}
+
 /// Columns of the terminal; `None` if standard output is not a terminal.
 pub fn width() -> Option<u16> {
     io::stdout()

@@ -1,7 +1,7 @@
 //! What findings are judged by: the configuration file, and the options that take precedence over it.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
@@ -122,19 +122,16 @@ impl PolicyArguments {
     /// Configuration, rules and policy of a checker.
     ///
     /// # Errors
-    /// The options contradict each other, or the directory of `--write-baseline` does not exist.
+    /// The options contradict each other.
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         let checker = self.config.apply(checker)?;
         let checker = self.fail_on.apply(self.rules.apply(checker));
-        match (&self.write_baseline, &self.baseline) {
+        Ok(match (&self.write_baseline, &self.baseline) {
             // All findings are written, whether they are known or not.
-            (Some(path), _) => {
-                output::check_directory("--write-baseline", path)?;
-                Ok(checker.without_baseline())
-            }
-            (None, Some(path)) => Ok(checker.baseline(path)),
-            (None, None) => Ok(checker),
-        }
+            (Some(_), _) => checker.without_baseline(),
+            (None, Some(path)) => checker.baseline(path),
+            (None, None) => checker,
+        })
     }
 
     /// Writes the file of `--write-baseline`, if it is given and everything was read. Returns whether it was written.
@@ -157,7 +154,8 @@ impl PolicyArguments {
             return Ok(false);
         }
         let (text, count) = baseline()?;
-        output::write_file(Path::new(path), text.as_bytes())?;
+        output::create_directory(path)?;
+        output::write_file(path, text.as_bytes())?;
         output::remark(&format!(
             "wrote {count} findings to {shown}; with --baseline {shown} only new findings fail\n"
         ));

@@ -11,12 +11,22 @@ use crate::program::{imgcheck, repository};
 
 const SAMPLE: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 
-/// Exit code and standard error of a run in a directory, without an engine. `proxy` is what every request to a registry would go to.
+/// Exit code and standard error of a run in a directory. `proxy` is what every request to a registry would go to.
 fn run(directory: &Path, proxy: &TcpListener, arguments: &[&str]) -> (i32, String) {
+    run_with(&[], directory, proxy, arguments)
+}
+
+fn run_with(
+    environment: &[(&str, &str)],
+    directory: &Path,
+    proxy: &TcpListener,
+    arguments: &[&str],
+) -> (i32, String) {
     let proxy = format!("http://{}", proxy.local_addr().unwrap());
     let output = imgcheck()
         .current_dir(directory)
-        .env("DOCKER_HOST", "unix:///no/such/docker.sock")
+        .env_remove("DOCKER_HOST")
+        .envs(environment.iter().copied())
         .env("HTTPS_PROXY", &proxy)
         .env("HTTP_PROXY", &proxy)
         .env_remove("NO_PROXY")
@@ -65,11 +75,52 @@ fn typing_errors_ask_no_registry() {
             &["did you mean docker-archive:image.tar?"],
         ),
         (&["oci:nowhere"], &["`nowhere`: no such file"]),
+        // Habits from other tools.
+        (
+            &["image", "train:v3"],
+            &["no command `image`", "use: imgcheck train:v3; for an image"],
+        ),
+        (&["scan"], &["no command `scan`", "use: imgcheck IMAGE"]),
+        (
+            &["sbom", "build"],
+            &["use: imgcheck build -f cyclonedx; for an image"],
+        ),
+        (
+            &["image.tar", "--json"],
+            &["unexpected argument '--json'", "tip: write `-f json`"],
+        ),
+        (&["image.tar", "-o", "json"], &["-o json=FILE"]),
     ] {
         let (code, error) = run(directory.path(), &proxy, arguments);
         assert_eq!(code, 2, "{arguments:?}: {error}");
         for text in words {
             assert!(error.contains(text), "{arguments:?}: {text}: {error}");
+        }
+    }
+    let asked = proxy.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(asked, Err(ErrorKind::WouldBlock));
+}
+
+/// The image of a registry may be another than that of the engine which the user has.
+#[test]
+fn an_engine_that_does_not_answer_is_the_error() {
+    let directory = tempdir().unwrap();
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let nobody = [("DOCKER_HOST", "unix:///no/such/docker.sock")];
+    for (name, question) in [
+        ("team/train:v3", ""),
+        ("train", ""),
+        ("chek", "did you mean the command `check`? "),
+    ] {
+        let (code, error) = run_with(&nobody, directory.path(), &proxy, &[name]);
+        assert_eq!(code, 3, "{error}");
+        for text in [
+            format!("{name}: Docker could not be reached: unix:///no/such/docker.sock"),
+            format!("help: {question}start it (systemctl start docker)"),
+            format!("docker://{name}"),
+        ] {
+            assert!(error.contains(&text), "{text}: {error}");
         }
     }
     let asked = proxy.accept().map(|_| ()).map_err(|error| error.kind());
@@ -88,7 +139,8 @@ fn references_still_ask_their_registry() {
         let mut program = std::process::Command::new(program)
             .arg(reference)
             .current_dir(directory.path())
-            .env("DOCKER_HOST", "unix:///no/such/docker.sock")
+            .env_remove("DOCKER_HOST")
+            .env_remove("CONTAINER_HOST")
             .env(
                 "HTTPS_PROXY",
                 format!("http://{}", proxy.local_addr().unwrap()),

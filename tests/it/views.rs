@@ -24,6 +24,41 @@ fn run(images: &[&str], options: &[&str]) -> (i32, String) {
 }
 
 #[test]
+fn a_pass_never_stands_above_an_error() {
+    let never = ["--fail-on", "never"];
+    let (code, text) = run(&[MISLABELLED], &never);
+    assert_eq!(code, 0);
+    assert!(
+        text.starts_with("NOT COUNTED  pytorch-cuda:v2.9\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n1 error, not counted\n"), "{text}");
+    for format in ["html", "markdown", "github"] {
+        let (_, text) = run(&[MISLABELLED], &[&never[..], &["-f", format]].concat());
+        assert!(text.contains("NOT COUNTED"), "{format}: {text}");
+        assert!(
+            !text.contains("PASS<") && !text.contains("PASS "),
+            "{format}: {text}"
+        );
+    }
+    let (_, text) = run(&[HONEST], &never);
+    assert!(text.starts_with("PASS  "), "{text}");
+}
+
+#[test]
+fn a_tag_that_claims_nothing_is_said_to() {
+    const LINE: &str = "The tag claims nothing: say what you expect with --expect";
+    for reference in ["team/train:8f3c2d1", "team/train:latest"] {
+        let (_, text) = run(&[MISLABELLED], &["--as", reference]);
+        assert!(text.contains(LINE), "{text}");
+        let expected = ["--as", reference, "--expect", "torch==2.8.*"];
+        let (_, text) = run(&[MISLABELLED], &expected);
+        assert!(!text.contains(LINE), "{text}");
+    }
+    assert!(!run(&[MISLABELLED], &[]).1.contains(LINE));
+}
+
+#[test]
 fn quiet_shows_only_problems() {
     assert_eq!(run(&[HONEST], &["-q"]), (0, String::new()));
     let (code, text) = run(&[HONEST, MISLABELLED], &["-q"]);

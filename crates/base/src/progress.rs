@@ -9,7 +9,7 @@ pub trait Progress: Send + Sync {
     fn advance(&self, bytes: u64);
     /// One more layer is done.
     fn layer(&self);
-    /// A remark to show to the user, such as a fallback that was taken.
+    /// A remark to show to the user, such as how many images of a sweep are done.
     fn note(&self, text: &str);
     /// The image has been read.
     fn finish(&self);

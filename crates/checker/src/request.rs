@@ -105,10 +105,10 @@ impl ImageRequest {
     }
 
     /// Looks a reference without a transport up in container engines only, because it may be a misspelled file name. If no engine
-    /// has it, that is a usage error with this help.
+    /// has it, that is a usage error; `question` is what may be meant instead, or empty.
     #[must_use]
-    pub fn without_registry(mut self, help: impl Into<String>) -> Self {
-        self.without_registry = Some(help.into());
+    pub fn without_registry(mut self, question: impl Into<String>) -> Self {
+        self.without_registry = Some(question.into());
         self
     }
 

@@ -31,7 +31,7 @@ pub fn report(report: &Report) -> String {
         let findings = tally(subject.findings().iter());
         out.push_str(&format!(
             "{} {}: {findings}\n",
-            subject.verdict(),
+            subject.verdict().above(subject.findings()),
             one_line(subject.name())
         ));
     }

@@ -393,11 +393,7 @@ pub enum Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Verdict::Pass => "PASS",
-            Verdict::Incomplete => "INCOMPLETE",
-            Verdict::Fail => "FAIL",
-        })
+        formatter.write_str(self.above(&[]))
     }
 }
 
@@ -421,6 +417,18 @@ impl Verdict {
         }
     }
 
+    /// The verdict as a heading of these findings: a pass never stands above an error, which `--fail-on never` does not count.
+    pub fn above<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> &'static str {
+        let mut findings = findings.into_iter();
+        let has_error = findings.any(|it| it.severity == Severity::Error);
+        match self {
+            Verdict::Pass if has_error => NOT_COUNTED,
+            Verdict::Pass => "PASS",
+            Verdict::Incomplete => "INCOMPLETE",
+            Verdict::Fail => "FAIL",
+        }
+    }
+
     /// A pass becomes incomplete if there are gaps and the check is `strict`, or one of them prevents a pass.
     pub fn unless_incomplete(self, gaps: &[Gap], strict: bool) -> Self {
         let counts = |gap: &Gap| strict || gap.code.prevents_pass();
@@ -430,6 +438,9 @@ impl Verdict {
         }
     }
 }
+
+/// What stands above errors that do not count.
+pub const NOT_COUNTED: &str = "NOT COUNTED";
 
 /// The claims of one reference, and the findings on them.
 #[derive(Debug, Clone)]

@@ -10,6 +10,8 @@ pub mod debian;
 pub mod fits;
 pub mod marker;
 pub mod requirement;
+mod respelled;
 
 pub use compare::{compare, first_numbers, is_since, meets, newer, release, satisfies};
 pub use fits::fits;
+pub use respelled::renamed;

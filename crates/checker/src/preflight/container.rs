@@ -196,6 +196,7 @@ fn possible_gpus(
                 .flat_map(|class| class.target.gpus.clone())
                 .collect()
         }
+        None if container.placement.selector.is_empty() => Vec::new(),
         None => {
             let labels: NodeLabels = knowledge::table("node-labels")?;
             let selected = labels.gpu(&container.placement.selector, table);

@@ -78,6 +78,7 @@ pub struct GpuTable {
     capabilities: BTreeSet<Capability>,
     tegra: Vec<Capability>,
     renamed: Vec<Renaming>,
+    other_vendors: Vec<OtherVendor>,
 }
 
 /// A capability that has another name now.
@@ -113,6 +114,7 @@ impl GpuTable {
                 .filter_map(|row| read(&row.compute_capability))
                 .collect(),
             renamed: file.renamed.into_iter().filter_map(renaming).collect(),
+            other_vendors: file.other_vendors,
         };
         for row in file.gpus {
             if let Some(capability) = read(&row.compute_capability) {
@@ -253,6 +255,14 @@ impl GpuTable {
         if let Some((_, gpu)) = ["", "rtx", "gtx"].into_iter().find_map(with) {
             return Ok(gpu.clone());
         }
+        let is_other = |it: &&OtherVendor| it.prefixes.iter().any(|start| key.starts_with(start));
+        if let Some(other) = self.other_vendors.iter().find(is_other) {
+            return Err(InvalidInput {
+                problem: format!("{} GPUs are not supported: `{}`", other.vendor, text.trim()),
+                help: "imgcheck judges images for NVIDIA's GPUs: name one of these, such as H100"
+                    .to_owned(),
+            });
+        }
         Err(InvalidInput {
             problem: format!("unknown GPU `{}`", text.trim()),
             help: self.meant(&key).map_or_else(
@@ -290,6 +300,15 @@ pub struct File {
     gpus: Vec<Row>,
     tegra: Vec<Tegra>,
     renamed: Vec<Renamed>,
+    other_vendors: Vec<OtherVendor>,
+}
+
+/// GPUs and accelerators of another vendor.
+#[derive(Debug, Deserialize)]
+struct OtherVendor {
+    vendor: String,
+    /// How the names of its models begin, as [`key`] has them.
+    prefixes: Vec<String>,
 }
 
 #[derive(Deserialize)]

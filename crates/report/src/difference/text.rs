@@ -44,7 +44,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
 }
 
 fn side(out: &mut String, letter: &str, side: &Side) {
-    let verdict = colored(side.verdict);
+    let verdict = colored(side.verdict, &[]);
     let name = one_line(side.name());
     let about = match side.platform.as_str() {
         "" => String::new(),

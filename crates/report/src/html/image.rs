@@ -121,7 +121,7 @@ impl ImageView {
         let (pictures, other_processes) = self::pictures(facts, &image.tree, &image.findings, &id);
         ImageView {
             name: facts.name().to_owned(),
-            verdict: image.verdict.to_string(),
+            verdict: image.verdict.above(&image.findings).to_owned(),
             tally: tally(&image.findings),
             about: about(image),
             digests: digests(facts),

@@ -43,12 +43,12 @@ pub fn report(report: &Report) -> String {
 fn headline(report: &Report) -> String {
     let verdict = report.subjects().map(|subject| subject.verdict()).max();
     let verdict = verdict.unwrap_or(Verdict::Pass);
+    let findings = || report.subjects().flat_map(|subject| subject.findings());
     let verdict = match report.errors.is_empty() {
         false => "❌ some images could not be read".to_owned(),
-        true => format!("{} {verdict}", verdict_sign(verdict)),
+        true => format!("{} {}", verdict_sign(verdict), verdict.above(findings())),
     };
-    let findings = report.subjects().flat_map(|subject| subject.findings());
-    format!("## imgcheck: {verdict} ({})\n", tally(findings))
+    format!("## imgcheck: {verdict} ({})\n", tally(findings()))
 }
 
 fn unreadable(unread: &UnreadImage) -> String {

@@ -38,7 +38,7 @@ pub(super) fn kinds(out: &mut String, files: &[FileReport]) {
 }
 
 fn block(file: &FileReport, options: &TextOptions) -> String {
-    let (verdict, name) = (colored(file.verdict), one_line(&file.file));
+    let (verdict, name) = (colored(file.verdict, &file.findings), one_line(&file.file));
     let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
     for finding in options.shown(&file.findings) {
         out.push_str(&format!("\n{}\n", diagnostic(finding, options.width)));

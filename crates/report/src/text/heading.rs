@@ -2,17 +2,12 @@
 
 use super::style::{BOLD, DIM, colored, line};
 use crate::details::{count, source_name};
-use crate::{Inspection, Report, Verdict, one_line};
+use crate::{ImageReport, Inspection, Report, one_line};
 use imgcheck_source::source::SourceKind;
 
-/// Writes the first lines; `imgcheck facts` has no verdict and no time.
-pub(super) fn heading(
-    out: &mut String,
-    facts: &Inspection,
-    verdict: Option<Verdict>,
-    elapsed_ms: Option<u64>,
-) {
-    name(out, facts, verdict);
+/// Writes the first lines; `imgcheck facts` has no report, thus no verdict and no time.
+pub(super) fn heading(out: &mut String, facts: &Inspection, report: Option<&ImageReport>) {
+    name(out, facts, report);
     let mut about = vec![source_name(facts)];
     if !facts.platform.is_empty() {
         about.push(one_line(&facts.platform));
@@ -31,23 +26,24 @@ pub(super) fn heading(
     if facts.source == SourceKind::Sif {
         about.push("without the environment of the host".to_owned());
     }
-    if let Some(elapsed) = elapsed_ms {
-        about.push(format!("{:.2} s", elapsed as f64 / 1000.0));
+    if let Some(report) = report {
+        about.push(format!("{:.2} s", report.elapsed_ms as f64 / 1000.0));
     }
     line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
 }
 
 /// Writes the verdict and the name.
-pub(super) fn name(out: &mut String, facts: &Inspection, verdict: Option<Verdict>) {
+pub(super) fn name(out: &mut String, facts: &Inspection, report: Option<&ImageReport>) {
     let name = one_line(facts.name());
-    let heading = match verdict {
+    let heading = match report {
         None => format!("{BOLD}{name}{BOLD:#}"),
-        Some(verdict) => {
+        Some(report) => {
             let remark = match &facts.reference {
                 Some(_) => String::new(),
                 None => format!(" {DIM}(no reference to compare with: use --as REFERENCE){DIM:#}"),
             };
-            format!("{}  {BOLD}{name}{BOLD:#}{remark}", colored(verdict))
+            let verdict = colored(report.verdict, &report.findings);
+            format!("{verdict}  {BOLD}{name}{BOLD:#}{remark}")
         }
     };
     line(out, &heading);

@@ -18,7 +18,7 @@ mod workloads;
 pub(super) mod wrap;
 
 use super::details::full_tally;
-use super::{ImageReport, Report, Verdict, one_line};
+use super::{ImageReport, NOT_COUNTED, Report, Verdict, one_line};
 use heading::{heading, judged_by};
 use options::TextOptions;
 use style::{BOLD, line, separate, show, table};
@@ -58,11 +58,10 @@ pub fn report(report: &Report, options: &TextOptions) -> String {
 
 fn write(out: &mut String, image: &ImageReport, options: &TextOptions) {
     let is_quiet = options.is_quiet();
-    let elapsed = Some(image.elapsed_ms);
     match is_quiet {
-        true => heading::name(out, &image.facts, Some(image.verdict)),
+        true => heading::name(out, &image.facts, Some(image)),
         false => {
-            heading(out, &image.facts, Some(image.verdict), elapsed);
+            heading(out, &image.facts, Some(image));
             summary::write(out, image, options.width);
             out.push_str(&targets::lines(&image.targets));
         }
@@ -99,5 +98,12 @@ fn closing(out: &mut String, image: &ImageReport, options: &TextOptions) {
         0 => String::new(),
         hidden => format!(" · {hidden} not shown"),
     };
-    line(out, &format!("\n{BOLD}{words}{BOLD:#}{ignored}{hidden}"));
+    let not_counted = match image.verdict.above(&image.findings) {
+        NOT_COUNTED => ", not counted",
+        _ => "",
+    };
+    line(
+        out,
+        &format!("\n{BOLD}{words}{not_counted}{BOLD:#}{ignored}{hidden}"),
+    );
 }

@@ -6,7 +6,8 @@ use comfy_table::{
 };
 
 use super::wrap::wrap;
-use crate::{Verdict, one_line, printable};
+use crate::{NOT_COUNTED, Verdict, one_line, printable};
+use imgcheck_model::finding::Finding;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -23,14 +24,15 @@ pub(crate) fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// The verdict in its color.
-pub(crate) fn colored(verdict: Verdict) -> String {
+/// The verdict on findings in its color.
+pub(crate) fn colored(verdict: Verdict, findings: &[Finding]) -> String {
+    let word = verdict.above(findings);
     let style = match verdict {
-        Verdict::Pass => color(AnsiColor::Green),
-        Verdict::Incomplete => color(AnsiColor::Yellow),
+        Verdict::Pass if word != NOT_COUNTED => color(AnsiColor::Green),
+        Verdict::Pass | Verdict::Incomplete => color(AnsiColor::Yellow),
         Verdict::Fail => color(AnsiColor::Red),
     };
-    format!("{style}{verdict}{style:#}")
+    format!("{style}{word}{style:#}")
 }
 
 pub(crate) fn table(width: Option<u16>, header: &[&str]) -> Table {

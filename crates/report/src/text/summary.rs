@@ -19,24 +19,42 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
         }
         line(out, &show(table));
     }
+    if claims_nothing(image) {
+        line(
+            out,
+            "  The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
+        );
+    }
     if facts.config_digest.is_none() {
         line(
             out,
             "  No image configuration: environment variables such as LD_LIBRARY_PATH and the command are unknown.",
         );
     }
-    let gpu_library = |component: &Component| {
-        !matches!(
-            component.name.as_str(),
-            "os" | "python" | "glibc" | "libstdc++"
-        )
-    };
-    if !facts.stack.iter().any(gpu_library) {
+    if !has_gpu_library(image) {
         line(
             out,
             "  No GPU libraries: PyTorch, CUDA, cuDNN and NCCL were not found in any layer.",
         );
     }
+}
+
+/// Whether an image with GPU libraries has a reference, and neither this nor the user says what it contains.
+fn claims_nothing(image: &ImageReport) -> bool {
+    let facts = &image.facts;
+    let is_silent = facts.claims.iter().all(|claim| claim.origin == "env");
+    let is_asked = image.questions.expect_contents();
+    facts.reference.is_some() && is_silent && !is_asked && has_gpu_library(image)
+}
+
+fn has_gpu_library(image: &ImageReport) -> bool {
+    let mut stack = image.facts.stack.iter();
+    stack.any(|component: &Component| {
+        !matches!(
+            component.name.as_str(),
+            "os" | "python" | "glibc" | "libstdc++"
+        )
+    })
 }
 
 fn cells(row: Row) -> [Cell; 4] {

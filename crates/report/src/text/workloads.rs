@@ -93,7 +93,7 @@ fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severi
         "main" => String::new(),
         role => format!(" {DIM}({role}){DIM:#}"),
     };
-    let verdict = colored(container.verdict(fail_on));
+    let verdict = colored(container.verdict(fail_on), container.findings());
     let image = match container.image.as_str() {
         "" => "the image is not named".to_owned(),
         image => one_line(image),

@@ -37,6 +37,9 @@ pub struct Expectation {
     pub specifier: String,
     /// Where it was written: `--expect`, or file and line.
     pub origin: String,
+    /// The component that may be meant, if the name is that of none: `cudnn` for `cuddn`. A distribution may have such a name, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meant: Option<String>,
 }
 
 /// An allowed combination.
@@ -183,7 +186,9 @@ impl Expectation {
     /// Reads an expectation; `origin` is where it was written.
     pub fn parse(text: &str, origin: &str) -> Result<Self, InvalidInput> {
         let Requirement { name, specifier } = Requirement::parse(text)?;
+        let near = nearest(&name, subjects()).filter(|near| *near != name);
         Ok(Expectation {
+            meant: near.map(str::to_owned),
             text: text.trim().to_owned(),
             name,
             specifier,

@@ -85,6 +85,12 @@ pub const FUNCTIONS: &[Function] = &[
         meaning: "`release(version)`: the release numbers alone, `2.8.0` of `2.8.0a0+34c6371d24.nv25.8`",
     },
     Function {
+        name: "renamed",
+        arguments: 4,
+        gives: Gives::Text,
+        meaning: "`renamed(reference, text, claimed, version)`: the reference with another version in the place and spelling of a claim: `renamed(\"train:cu118\", \"cu118\", \"11.8\", \"12.8.90\")` is `train:cu128`",
+    },
+    Function {
         name: "glob",
         arguments: 2,
         gives: Gives::Bool,
@@ -188,6 +194,12 @@ pub fn context<'v>(deadline: &Arc<Deadline>) -> Context<'static, 'v> {
         context.add_function("minor", |version: Text| number(&version, 1)),
         context.add_function("majorMinor", |version: Text| numbers(&version, 2)),
         context.add_function("release", |version: Text| numbers(&version, usize::MAX)),
+        context.add_function(
+            "renamed",
+            |reference: Text, text: Text, claimed: Text, found: Text| {
+                version::renamed(&reference, &text, &claimed, &found)
+            },
+        ),
         context.add_function("glob", |text: Text, pattern: Text| glob(&text, &pattern)),
         context.add_function("severityForRole", |severity: Text, role: Text| {
             severity_for_role(&severity, &role).to_owned()
@@ -255,6 +267,10 @@ mod tests {
             ("majorMinor('12.8.1')", Value::from("12.8")),
             ("majorMinor('12')", Value::from("12")),
             ("release('2.8.0a0+34c')", Value::from("2.8.0")),
+            (
+                "renamed('train:cu118', 'cu118', '11.8', '12.8.90')",
+                Value::from("train:cu128"),
+            ),
             ("glob('pytorch/pytorch', 'pytorch/*')", Value::from(true)),
             ("severityForRole('error', 'main')", Value::from("error")),
             (

@@ -33,6 +33,12 @@ impl Questions {
         }
     }
 
+    /// Whether the user says what images must contain.
+    pub fn expect_contents(&self) -> bool {
+        let mut given = self.policy.iter();
+        given.any(|it| ["policy.expect", "policy.stacks"].contains(it))
+    }
+
     /// Whether the user asked the question that a rule answers; `None` for a rule about every image.
     pub fn include(&self, rule: &Rule) -> Option<bool> {
         let mentions = |text: &str| rule.conditions().any(|it| it.text().contains(text));

@@ -14,35 +14,39 @@ pub(super) struct BareReference(pub String);
 impl Source for BareReference {
     fn images(&self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
         let reference = &self.0;
-        let without_registry = request.without_registry.as_deref();
-        if let (Some(help), Err(_)) = (without_registry, reference.parse::<Name>()) {
-            return Err(unknown(reference, &[], help));
+        let question = request.without_registry.as_deref();
+        if let (Some(question), Err(_)) = (question, reference.parse::<Name>()) {
+            return Err(unknown(reference, &[], question));
         }
         let mut attempts = Vec::new();
-        let mut is_unexpected = false;
+        // Who runs an engine means its image: that of a registry may be another.
+        let mut unreachable = None;
         for kind in engines() {
             let reference = reference.clone();
-            match (Daemon { kind, reference }).find(request)? {
+            let daemon = Daemon { kind, reference };
+            match daemon.find(request)? {
                 Lookup::Image(image) => return image.read(request, layers),
                 Lookup::NoSuchImage(more) => attempts.extend(more),
                 Lookup::NoEngine(more) => {
-                    is_unexpected |= more.iter().any(Attempt::is_unexpected);
+                    if more.iter().any(Attempt::is_unexpected) {
+                        unreachable.get_or_insert_with(|| daemon.no_engine(&more));
+                    }
                     attempts.extend(more);
                 }
             }
         }
-        if let Some(help) = without_registry {
-            return Err(unknown(reference, &attempts, help));
+        match (unreachable, question) {
+            (Some(error), None) => return Err(error),
+            (Some(error), Some(question)) => {
+                let help = format!("{question} {}", error.help().unwrap_or_default());
+                return Err(error.with_help(help.trim_start()));
+            }
+            (None, Some(question)) => return Err(unknown(reference, &attempts, question)),
+            (None, None) => {}
         }
         let attempts = daemon::describe_all(&attempts);
-        let images = registry::open(reference, request)
-            .map_err(|error| error.in_context(format!("{attempts}; then the registry: ")))?;
-        if is_unexpected {
-            layers.progress().note(&format!(
-                "a container engine could not be reached ({attempts}); checking the image of the registry"
-            ));
-        }
-        Ok(images)
+        registry::open(reference, request)
+            .map_err(|error| error.in_context(format!("{attempts}; then the registry: ")))
     }
 }
 
@@ -53,7 +57,7 @@ fn engines() -> impl Iterator<Item = EngineKind> {
 }
 
 /// A name that may be a misspelled file name, and that no engine has as an image. Engines that are not expected to run are not mentioned.
-fn unknown(reference: &str, attempts: &[Attempt], help: &str) -> Error {
+fn unknown(reference: &str, attempts: &[Attempt], question: &str) -> Error {
     let attempts = attempts.iter().filter(|attempt| attempt.is_unexpected());
     let attempts = daemon::describe_all(attempts);
     let engines = match attempts.is_empty() {
@@ -61,5 +65,6 @@ fn unknown(reference: &str, attempts: &[Attempt], help: &str) -> Error {
         false => format!(", and no such image in a container engine ({attempts})"),
     };
     let problem = format!("`{reference}`: no such command or file{engines}");
-    Error::usage(problem).with_help(help)
+    let help = format!("{question} docker://{reference} forces a registry");
+    Error::usage(problem).with_help(help.trim_start())
 }

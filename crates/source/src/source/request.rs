@@ -22,7 +22,7 @@ pub struct Request {
     pub all_platforms: bool,
     /// Access to registries, which requests may share.
     pub registries: Registries,
-    /// Looks references without a transport up in container engines only. The text is the help of the error if no engine has one.
+    /// Looks references without a transport up in container engines only. The text is what may be meant, if no engine has one.
     pub without_registry: Option<String>,
     /// Credentials for the registry of the reference; `None` to look them up in the user's configuration.
     pub credentials: Option<Credentials>,

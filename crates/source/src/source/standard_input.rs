@@ -37,6 +37,10 @@ impl Source for StandardInput {
         let start = bytes
             .fill_buf()
             .map_err(|error| Error::io(subject, error))?;
+        if start.is_empty() {
+            let help = "the command before the pipe wrote no image: run it alone, and see its error (such as `docker save train:v3`)";
+            return Err(Error::damaged(subject, "standard input is empty").with_help(help));
+        }
         if start.starts_with(&MAGIC) || apptainer::is_sif(start) {
             let problem = "a SquashFS or SIF image is not read from a stream";
             let help = "write it to a file, and check that";

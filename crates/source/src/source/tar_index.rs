@@ -71,15 +71,16 @@ pub(super) fn broken(subject: &str, error: ArchiveError, last: &str) -> Error {
             Error::limit(format!("{subject}: byte {offset}"), exceeded)
         }
         _ if last.is_empty() => not_an_archive(subject),
-        error => Error::damaged(subject, format!("{error} ({last})")),
+        error => Error::damaged(subject, format!("{error} ({last})")).with_help(SAVE_AGAIN),
     }
 }
+
+const SAVE_AGAIN: &str = "save or download the image again; an incomplete image cannot be checked";
 
 /// What is missing could be needed for the image, or be another platform of it.
 fn truncated(subject: &str, last: &str) -> Error {
     let problem = format!("truncated: the archive has no end marker ({last} is the last member)");
-    Error::damaged(subject, problem)
-        .with_help("save the image again; an incomplete image cannot be checked")
+    Error::damaged(subject, problem).with_help(SAVE_AGAIN)
 }
 
 pub(super) fn not_an_archive(subject: &str) -> Error {

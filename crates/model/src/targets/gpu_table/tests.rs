@@ -90,7 +90,7 @@ fn an_unknown_name_comes_with_a_suggestion() {
         help("rtx 6000"),
         "did you mean `RTX 6000 Ada` or `Quadro RTX 6000`?"
     );
-    assert!(help("Radeon").contains("nvidia-smi"));
+    assert!(help("Voodoo").contains("nvidia-smi"));
     assert!(help("").contains("nvidia-smi"));
     assert!(table().parse("é").is_err());
     assert!(table().parse("99.99.99").is_err());
@@ -166,5 +166,24 @@ fn no_name_means_two_architectures() {
             "{}",
             gpu.name
         );
+    }
+}
+
+#[test]
+fn the_gpus_of_other_vendors_are_named_as_such() {
+    for (text, vendor) in [
+        ("mi300x", "AMD"),
+        ("AMD Instinct MI250", "AMD"),
+        ("gfx942", "AMD"),
+        ("RX 7900 XTX", "AMD"),
+        ("Gaudi 3", "Intel"),
+    ] {
+        let error = table().parse(text).unwrap_err();
+        let problem = format!("{vendor} GPUs are not supported: `{text}`");
+        assert_eq!(error.problem, problem);
+    }
+    for text in ["rtx 9000x", "m60000"] {
+        let error = table().parse(text).unwrap_err();
+        assert_eq!(error.problem, format!("unknown GPU `{text}`"));
     }
 }

@@ -198,38 +198,56 @@ impl Daemon {
         ))
     }
 
-    fn no_engine(&self, attempts: &[Attempt]) -> Error {
+    /// The error if no engine answers.
+    pub fn no_engine(&self, attempts: &[Attempt]) -> Error {
         let forbidden = |attempt: &Attempt| attempt.code == ErrorCode::Forbidden;
         let (code, help) = match attempts.iter().any(forbidden) {
             true => (
                 ErrorCode::Forbidden,
                 format!(
-                    "run imgcheck as a user who may use `{}` (for Docker: the group docker, or sudo), or save the image there and check the file",
-                    self.kind.command()
+                    "run imgcheck as a user who may use `{}` (for Docker: the group docker, or sudo), or check the image of the registry: docker://{}",
+                    self.kind.command(),
+                    self.written()
                 ),
             ),
-            false => (ErrorCode::Unreachable, self.how_to_start().to_owned()),
+            false => (ErrorCode::Unreachable, self.how_to_start()),
         };
         let name = self.kind.name();
         let problem = format!("{name} could not be reached: {}", describe_all(attempts));
         Error::new(code, &self.reference, problem).with_help(help)
     }
 
-    fn how_to_start(&self) -> &'static str {
-        match self.kind {
+    /// The image as it can be written in a command; all images have no reference.
+    fn written(&self) -> &str {
+        match self.reference.parse::<Name>() {
+            Ok(_) => &self.reference,
+            Err(_) => "REFERENCE",
+        }
+    }
+
+    fn how_to_start(&self) -> String {
+        let (command, reference) = (self.kind.command(), self.written());
+        let start = match self.kind {
             EngineKind::Docker if !cfg!(target_os = "linux") => {
-                "start Docker Desktop, set its address (DOCKER_HOST, docker context use), save the image where it is (docker save -o image.tar REFERENCE) and check the file, or check the image of the registry: docker://REFERENCE"
+                "start Docker Desktop, set its address (DOCKER_HOST, docker context use)"
             }
             EngineKind::Podman if !cfg!(target_os = "linux") => {
-                "start its machine (podman machine start), set its address (CONTAINER_HOST), or save the image where it is (podman save -o image.tar REFERENCE) and check the file"
+                "start its machine (podman machine start), set its address (CONTAINER_HOST)"
             }
             EngineKind::Docker => {
-                "start it (systemctl start docker), set its address (DOCKER_HOST, docker context use), or check the image of the registry: docker://REFERENCE"
+                "start it (systemctl start docker), set its address (DOCKER_HOST, docker context use)"
             }
             EngineKind::Podman => {
-                "start its service (systemctl --user start podman.socket), set its address (CONTAINER_HOST), or run imgcheck as root: it reads root's images of Podman, and those of CRI-O, without a service"
+                return "start its service (systemctl --user start podman.socket), set its address (CONTAINER_HOST), or run imgcheck as root: it reads root's images of Podman, and those of CRI-O, without a service".to_owned();
             }
-        }
+        };
+        let save = match cfg!(target_os = "linux") {
+            true => String::new(),
+            false => format!(
+                ", save the image where it is ({command} save -o image.tar {reference}) and check the file"
+            ),
+        };
+        format!("{start}{save}, or check the image of the registry: docker://{reference}")
     }
 }
 

@@ -1,0 +1,78 @@
+//! A version in the spelling of a tag.
+
+use super::first_numbers;
+
+/// How versions join their numbers in tags: `12.8`, `cu128`, `12_8`, `12-8`.
+const SEPARATORS: [&str; 4] = [".", "", "_", "-"];
+
+/// A text that spells the version `claimed`, with another version in the same spelling and as many components: `cu118` for 11.8 is
+/// `cu128` for 12.8.90. The other version alone if the text does not spell the first.
+pub fn respelled(text: &str, claimed: &str, version: &str) -> String {
+    let count = claimed.split('.').count();
+    let version = first_numbers(version, count).unwrap_or_else(|| version.to_owned());
+    let spelled = SEPARATORS.iter().find_map(|separator| {
+        let written = claimed.replace('.', separator);
+        let start = text.rfind(&written).filter(|_| !written.is_empty())?;
+        let end = start + written.len();
+        let version = version.replace('.', separator);
+        Some(format!("{}{version}{}", &text[..start], &text[end..]))
+    });
+    spelled.unwrap_or(version)
+}
+
+/// A reference whose tag or repository claims `claimed` with `text`, with another version there and without a digest:
+/// `team/train:torch2.9-cu124` with PyTorch 2.8.0 is `team/train:torch2.8-cu124`. The text alone if the reference does not have it.
+pub fn renamed(reference: &str, text: &str, claimed: &str, version: &str) -> String {
+    let respelled = respelled(text, claimed, version);
+    let reference = reference
+        .split_once('@')
+        .map_or(reference, |(name, _)| name);
+    match reference.rfind(text).filter(|_| !text.is_empty()) {
+        Some(start) => {
+            let (before, after) = (&reference[..start], &reference[start + text.len()..]);
+            format!("{before}{respelled}{after}")
+        }
+        None => respelled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_spelled_as_the_tag_spells_it() {
+        for (reference, text, claimed, version, expected) in [
+            ("a/b:v2.9", "v2.9", "2.9", "2.8.0+cu128", "a/b:v2.8"),
+            (
+                "a/b:2.9.1-x@sha256:00",
+                "2.9.1",
+                "2.9.1",
+                "2.8.0",
+                "a/b:2.8.0-x",
+            ),
+            (
+                "b:torch2.9-cu118",
+                "cu118",
+                "11.8",
+                "12.8.90",
+                "b:torch2.9-cu128",
+            ),
+            ("b:py311", "py311", "3.11", "3.9.2", "b:py39"),
+            ("b:cuda12_4", "cuda12_4", "12.4", "12.8", "b:cuda12_8"),
+            (
+                "b:ubuntu22.04",
+                "ubuntu22.04",
+                "ubuntu22.04",
+                "debian12",
+                "b:debian12",
+            ),
+            ("b:jammy", "jammy", "ubuntu22.04", "debian12", "b:debian12"),
+            ("", "cudnn8", "8", "9.10.2", "cudnn9"),
+            ("", "", "2.9", "2.8.0", "2.8"),
+        ] {
+            let found = renamed(reference, text, claimed, version);
+            assert_eq!(found, expected, "{reference}");
+        }
+    }
+}
