@@ -232,13 +232,15 @@ pub fn check_directory(option: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Creates the directory of a file.
+/// Writes a file as [`write_file`], and creates its directory.
 ///
 /// # Errors
 /// [`Error::Output`].
-pub fn create_directory(path: &Path) -> Result<()> {
+pub fn write_with_directory(path: &Path, bytes: &[u8]) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new(""));
-    fs::create_dir_all(parent).map_err(|error| Error::output(parent.display().to_string(), error))
+    fs::create_dir_all(parent)
+        .map_err(|error| Error::output(parent.display().to_string(), error))?;
+    write_file(path, bytes)
 }
 
 /// Columns of the terminal; `None` if standard output is not a terminal.

@@ -154,8 +154,7 @@ impl PolicyArguments {
             return Ok(false);
         }
         let (text, count) = baseline()?;
-        output::create_directory(path)?;
-        output::write_file(path, text.as_bytes())?;
+        output::write_with_directory(path, text.as_bytes())?;
         output::remark(&format!(
             "wrote {count} findings to {shown}; with --baseline {shown} only new findings fail\n"
         ));
