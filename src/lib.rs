@@ -144,7 +144,7 @@ pub use imgcheck_gate::WEBHOOK;
 #[cfg(feature = "gate")]
 pub use imgcheck_gate::{
     Cluster, ClusterState, Declared, GateOptions, Labels, PullSecret, Puller, TlsFiles, Traces,
-    gate_openapi, self_signed, serve, watch_cluster,
+    delete_webhooks, gate_openapi, self_signed, serve, watch_cluster,
 };
 pub use imgcheck_launch::Overlay;
 pub use imgcheck_lint::lint::FileKind;

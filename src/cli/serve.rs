@@ -112,6 +112,10 @@ pub struct ServeArguments {
     /// Print the webhook configuration for a cluster and exit
     #[arg(long)]
     print_webhook: bool,
+    /// Delete the webhook configurations named imgcheck, so that no API server asks the gate any more, and exit; before you remove the
+    /// gate
+    #[arg(long)]
+    delete_webhooks: bool,
     /// Print the API description (OpenAPI 3.1) and exit
     #[arg(long)]
     print_openapi: bool,
@@ -150,10 +154,14 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         output::print(imgcheck::WEBHOOK)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if arguments.delete_webhooks {
+        imgcheck::delete_webhooks(&arguments.cluster("--delete-webhooks")?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let traces = Traces::from_environment()?;
     log(arguments.log, traces.as_ref());
     let connection = arguments.connection();
-    let tls = arguments.tls(connection.as_ref())?;
+    let tls = arguments.tls()?;
     let reading = arguments.clone();
     let load = move || reading.checker();
     let configuration = load()?.configuration_file().map(PathBuf::from);
@@ -188,13 +196,18 @@ impl ServeArguments {
         named.or_else(|| is_pod().then_some(Connection::InCluster))
     }
 
-    fn tls(&self, connection: Option<&Connection>) -> Result<Option<TlsFiles>> {
+    /// The cluster that an option needs.
+    fn cluster(&self, option: &str) -> Result<Connection> {
+        self.connection().ok_or_else(|| {
+            Error::usage(format!("{option} needs a cluster"))
+                .with_help("run it in a Pod, or pass --kubeconfig FILE")
+        })
+    }
+
+    fn tls(&self) -> Result<Option<TlsFiles>> {
         if self.self_signed {
-            let connection = connection.ok_or_else(|| {
-                Error::usage("--self-signed needs a cluster")
-                    .with_help("run it in a Pod, or pass --kubeconfig FILE")
-            })?;
-            let mut files = imgcheck::self_signed(connection, &self.state.join("certificate"))?;
+            let connection = self.cluster("--self-signed")?;
+            let mut files = imgcheck::self_signed(&connection, &self.state.join("certificate"))?;
             files.client_authorities.clone_from(&self.client_ca);
             return Ok(Some(files));
         }

@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use kube::api::{
-    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams,
-    TypeMeta,
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    PostParams, TypeMeta,
 };
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
@@ -175,6 +175,15 @@ impl Api {
         let found = self.own(kind).get_opt(name).await;
         let found = found.map_err(|error| self.failed(&error))?;
         Ok(found.map(|it| serde_json::to_value(it).unwrap_or_default()))
+    }
+
+    /// Deletes an object, if it exists.
+    pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {
+        match self.own(kind).delete(name, &DeleteParams::default()).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(self.failed(&error)),
+        }
     }
 
     /// Creates or replaces an object. Returns `false` if another writer was faster.

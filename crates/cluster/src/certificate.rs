@@ -18,6 +18,10 @@ use imgcheck_base::error::{Error, ErrorCode, Result};
 /// The Secret, in the namespace of the gate, and the webhook configurations.
 const SECRET: &str = "imgcheck-tls";
 const CONFIGURATION: &str = "imgcheck";
+const KINDS: [&str; 2] = [
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+];
 /// The names for which the certificate of a Secret is, and its last day.
 const NAMES: &str = "imgcheck.io/names";
 const LAST_DAY: &str = "imgcheck.io/last-day";
@@ -59,12 +63,17 @@ pub(crate) async fn provide(api: &Api) -> Result<Certificate> {
     Ok(certificate)
 }
 
+/// Deletes the webhook configurations: from then on, no API server asks the gate.
+pub(crate) async fn delete_webhooks(api: &Api) -> Result<()> {
+    for kind in KINDS {
+        api.delete(kind, CONFIGURATION).await?;
+    }
+    Ok(())
+}
+
 async fn configurations(api: &Api) -> Result<Vec<Object>> {
     let mut found = Vec::new();
-    for kind in [
-        "ValidatingWebhookConfiguration",
-        "MutatingWebhookConfiguration",
-    ] {
+    for kind in KINDS {
         let content = api.get(kind, CONFIGURATION).await?;
         found.extend(content.map(|content| Object {
             kind,

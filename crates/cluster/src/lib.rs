@@ -65,6 +65,15 @@ pub fn certificate(connection: &Connection) -> Result<Certificate> {
     block_on(async { certificate::provide(&api::Api::connect(connection).await?).await })
 }
 
+/// Deletes the webhook configurations `imgcheck`, if they exist.
+///
+/// # Errors
+/// The API server cannot be reached or refuses.
+#[cfg(feature = "kube")]
+pub fn delete_webhooks(connection: &Connection) -> Result<()> {
+    block_on(async { certificate::delete_webhooks(&api::Api::connect(connection).await?).await })
+}
+
 #[cfg(feature = "kube")]
 fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -42,9 +42,11 @@ mod workers;
 
 pub use cluster::{Cluster, ClusterState, Declared, Labels, PullSecret, Puller};
 #[cfg(feature = "kube")]
+pub use imgcheck_cluster::delete_webhooks;
+#[cfg(feature = "kube")]
 pub use kubernetes::watch_cluster;
 #[cfg(not(feature = "kube"))]
-pub use no_cluster::{self_signed, watch_cluster};
+pub use no_cluster::{delete_webhooks, self_signed, watch_cluster};
 pub use options::GateOptions;
 pub use rest::openapi as gate_openapi;
 #[cfg(feature = "kube")]

@@ -16,6 +16,23 @@ const REQUESTS: [f64; 11] = [
 /// Bounds of histograms of scans, in seconds.
 const SCANS: [f64; 9] = [0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0];
 
+/// Why objects are let through, other than by their verdict.
+const REASONS: [&str; 13] = [
+    "break-glass",
+    "exemption",
+    "grace",
+    "mirror-pod",
+    "mode",
+    "no-containers",
+    "no-gpu",
+    "not-pinned",
+    "not-understood",
+    "on-miss",
+    "operation",
+    "subresource",
+    "unchanged",
+];
+
 /// All metrics.
 #[derive(Debug)]
 pub struct Metrics {
@@ -120,6 +137,7 @@ impl Default for Metrics {
             out_of_date: Gauge::default(),
         };
         metrics.register();
+        metrics.start_at_zero();
         metrics
     }
 }
@@ -212,6 +230,37 @@ impl Metrics {
             Unit::Seconds,
             self.out_of_date.clone(),
         );
+    }
+
+    /// Counters exist before their first event: `increase()` does not see the first one of a counter that appears with it.
+    fn start_at_zero(&self) {
+        for verdict in ["pass", "incomplete", "fail", "unknown"] {
+            for mode in ["audit", "warn", "enforce"] {
+                for allowed in ["true", "false"] {
+                    let labels = AdmissionLabels {
+                        verdict,
+                        mode,
+                        allowed,
+                    };
+                    drop(self.admissions.get_or_create(&labels));
+                }
+            }
+        }
+        for reason in REASONS {
+            drop(self.passes.get_or_create(&ReasonLabels { reason }));
+        }
+        for outcome in ["success", "failure"] {
+            drop(self.scans.get_or_create(&OutcomeLabels { outcome }));
+            drop(self.forwards.get_or_create(&OutcomeLabels { outcome }));
+            for file in ["configuration", "certificate", "tokens"] {
+                drop(self.reloads.get_or_create(&ReloadLabels { file, outcome }));
+            }
+        }
+        for of in ["verdict", "facts", "digest"] {
+            for found in ["true", "false"] {
+                drop(self.lookups.get_or_create(&LookupLabels { of, found }));
+            }
+        }
     }
 
     /// A request was answered.

@@ -23,6 +23,14 @@ pub fn watch_cluster(_: &Connection) -> Result<Arc<dyn Cluster>> {
 ///
 /// # Errors
 /// Always.
+pub fn delete_webhooks(_: &Connection) -> Result<()> {
+    Err(cluster::unsupported(HELP))
+}
+
+/// Same as [`watch_cluster`].
+///
+/// # Errors
+/// Always.
 pub fn self_signed(_: &Connection, _: &Path) -> Result<TlsFiles> {
     Err(cluster::unsupported(HELP))
 }

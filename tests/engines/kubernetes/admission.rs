@@ -60,6 +60,32 @@ fn namespaces_audit_warn_and_enforce() {
     }
 }
 
+/// `deploy/probe.yaml` says whether the API server reaches the gate, in every mode.
+#[test]
+fn a_probe_is_answered_in_every_mode() {
+    let Some(scene) = Scene::new(|_| {}) else {
+        return;
+    };
+    let text = fs::read_to_string(crate::program::repository("deploy/probe.yaml")).unwrap();
+    let probe: Value = serde_saphyr::from_str(&text).unwrap();
+    let dry = |scene: &Scene, mode: &str| scene.create(mode, &probe, &["--dry-run=server"]);
+    for mode in ["audit", "warn", "enforce"] {
+        let (accepted, text) = dry(&scene, mode);
+        let says = format!("answers; the mode of namespace {mode} is {mode}");
+        assert!(
+            accepted && text.contains("Warning: imgcheck: imgcheck ") && text.contains(&says),
+            "{text}"
+        );
+    }
+    // Only a dry run is a probe: the annotation lets nothing start.
+    let (accepted, text) = scene.create("enforce", &probe, &[]);
+    assert!(!accepted, "{text}");
+    scene.gate.signal("KILL");
+    scene.point_webhooks(&scene.gate.url, "Ignore", &scene.authority());
+    let (accepted, text) = dry(&scene, "audit");
+    assert!(accepted && !text.contains("imgcheck"), "{text}");
+}
+
 #[test]
 fn a_dry_run_is_answered_and_leaves_nothing_behind() {
     let Some(scene) = Scene::new(|_| {}) else {

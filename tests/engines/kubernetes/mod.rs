@@ -3,6 +3,7 @@
 #[cfg(feature = "gate")]
 mod admission;
 mod certificate;
+mod chart;
 #[cfg(feature = "gate")]
 mod custom;
 mod live;

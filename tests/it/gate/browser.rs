@@ -29,6 +29,7 @@ clusters:
       - {name: a100-old, gpu: a100, driver: '470.82.01', labels: {pool: old}}
 gate:
   mode: enforce
+  break-glass: true
   namespaces: {dev: warn}
   exemptions: [{image: '*/team/*', namespace: legacy, reason: moves in March}]
   internal-hosts: [127.0.0.1]

@@ -44,11 +44,11 @@ fn an_exemption_ends_on_its_day() {
 }
 
 #[test]
-fn break_glass_is_audited_counted_and_can_be_switched_off() {
+fn break_glass_is_audited_and_counted_and_off_unless_configured() {
     let registry = registry();
     let mut pod = pod(&image(&registry));
     pod["metadata"]["annotations"] = json!({"imgcheck.io/break-glass": "outage 4711"});
-    let server = Server::new(&old_driver("mode: enforce"));
+    let server = Server::new(&old_driver("mode: enforce, break-glass: true"));
     let response = server.validate(&create(&pod));
     assert_eq!(response["allowed"], true);
     let audit = &response["auditAnnotations"];
@@ -69,7 +69,7 @@ fn break_glass_is_audited_counted_and_can_be_switched_off() {
     // The log arrives by a pipe.
     server.wait_for("break-glass", |it| !it.logged("break-glass").is_empty());
     assert_eq!(server.logged("break-glass").len(), 1);
-    let server = Server::new(&old_driver("mode: enforce, break-glass: false"));
+    let server = Server::new(&old_driver("mode: enforce"));
     assert_eq!(server.validate_read(&create(&pod))["allowed"], false);
 }
 

@@ -3,6 +3,7 @@
 mod admission;
 mod attested;
 mod browser;
+mod chart;
 mod events;
 mod exceptions;
 mod harbor;

@@ -362,7 +362,7 @@ fn dry_runs_leave_no_trace_and_exceptions_do() {
         ),
         (
             "mode: enforce",
-            "mode: enforce, exemptions: [{image: '*/team/*', namespace: legacy, reason: moves in March}]",
+            "mode: enforce, break-glass: true, exemptions: [{image: '*/team/*', namespace: legacy, reason: moves in March}]",
         ),
     ]));
     let review = create(&pod(&image(&registry)));

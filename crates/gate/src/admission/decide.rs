@@ -28,6 +28,9 @@ pub(super) async fn decide(
     deadline: Instant,
 ) -> AdmissionResponse {
     let view = gate.view();
+    if deployed::is_probe(request) {
+        return probed(request, &view);
+    }
     let mut deployed = match Deployed::read(request, &view) {
         Ok(deployed) => deployed,
         Err(NOT_UNDERSTOOD) => return not_understood(gate, request, &view),
@@ -121,6 +124,22 @@ pub(super) async fn decide(
         "admission"
     );
     decision.response(audit, &answered)
+}
+
+/// Says that the gate answers. Nothing is judged, and nothing will be stored.
+fn probed(request: &AdmissionRequest, view: &View) -> AdmissionResponse {
+    let mode = deployed::mode_of(request, view);
+    let text = format!(
+        "imgcheck {} answers; the mode of namespace {} is {}",
+        env!("CARGO_PKG_VERSION"),
+        request.namespace,
+        mode.as_str()
+    );
+    AdmissionResponse {
+        allowed: true,
+        warnings: words::warnings(&[text]),
+        ..AdmissionResponse::default()
+    }
 }
 
 /// Allows what is not judged.

@@ -17,6 +17,8 @@ use imgcheck_rules::policy::gate::{GateConfig, Mode};
 const MODE: &str = "imgcheck.io/mode";
 /// The annotation that lets an object through; its value says why.
 pub(super) const BREAK_GLASS: &str = "imgcheck.io/break-glass";
+/// With this annotation, a dry run asks whether the API server reaches the gate, in every mode.
+const PROBE: &str = "imgcheck.io/probe";
 
 /// Why an object is not judged in which something looks like an image or a GPU request, and belongs to no container.
 pub(super) const NOT_UNDERSTOOD: &str = "not-understood";
@@ -119,6 +121,11 @@ impl<'d> Deployed<'d> {
 }
 
 /// The mode of the namespace of an object.
+/// Whether a request only asks whether the API server reaches the gate.
+pub(super) fn is_probe(request: &AdmissionRequest) -> bool {
+    request.is_dry_run() && annotation(&request.object, PROBE).is_some()
+}
+
 pub(super) fn mode_of(request: &AdmissionRequest, view: &View) -> Mode {
     let labels = view.cluster.namespaces.get(&request.namespace);
     let label = labels.and_then(|labels| labels.get(MODE));

@@ -24,7 +24,7 @@ pub fn server_with(hostile: &str) -> Server {
     let exemption = json!([{"image": "exempt*", "reason": hostile}]);
     let home = Home::new(&enforce_with(&[(
         "mode: enforce",
-        &format!("mode: enforce, exemptions: {exemption}"),
+        &format!("mode: enforce, break-glass: true, exemptions: {exemption}"),
     )]));
     let server = Server::start(&home, &[]);
     let mut object = pod(hostile);

@@ -26,7 +26,7 @@ pub struct GateEntry {
     /// The cluster under `clusters` whose node classes count, if there are several.
     #[schemars(with = "Option<String>")]
     pub cluster: Option<Spanned<String>>,
-    /// Whether the annotation `imgcheck.io/break-glass` lets an object through; `true` if absent.
+    /// Whether the annotation `imgcheck.io/break-glass` lets an object through; `false` if absent.
     pub break_glass: Option<bool>,
     /// Days for which a container that once passed is let through after it stopped to pass; 14 if absent.
     pub grace_days: Option<u32>,

@@ -53,7 +53,7 @@ impl Default for GateConfig {
             deny_workloads: false,
             all_pods: false,
             cluster: None,
-            break_glass: true,
+            break_glass: false,
             grace_days: 14,
             exemptions: Vec::new(),
             registries: vec!["*".to_owned()],

@@ -1,0 +1,201 @@
+//! The Helm chart, installed into a real API server with Helm.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use testkit::kubernetes::Kubernetes;
+use testkit::tools::tool;
+
+use crate::program::{imgcheck, repository};
+
+/// A cluster, and Helm's state and plugins in a directory of their own.
+struct Helm {
+    cluster: Kubernetes,
+    place: tempfile::TempDir,
+}
+
+impl Helm {
+    fn new() -> Option<Self> {
+        if !tool("helm") {
+            return None;
+        }
+        let helm = Helm {
+            cluster: Kubernetes::start()?,
+            place: tempfile::tempdir().unwrap(),
+        };
+        // Kubernetes 1.20 has budgets in `policy/v1beta1` only.
+        let script =
+            "#!/bin/sh\nexec sed 's,^apiVersion: policy/v1$,apiVersion: policy/v1beta1,'\n";
+        fs::write(helm.post_renderer(), script).unwrap();
+        fs::set_permissions(helm.post_renderer(), fs::Permissions::from_mode(0o755)).unwrap();
+        Some(helm)
+    }
+
+    fn post_renderer(&self) -> PathBuf {
+        self.place.path().join("old-server")
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        helm(self.place.path())
+            .arg("--kubeconfig")
+            .arg(self.cluster.kubeconfig("admin"))
+            .args(["--namespace", "gpu-gate"])
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    /// Installs or upgrades the release.
+    fn apply(&self, command: &str, values: &str) -> String {
+        let chart = chart().display().to_string();
+        let renderer = self.post_renderer().display().to_string();
+        let image = "image.repository=registry.example/imgcheck";
+        // The server of the tests serves no OpenAPI.
+        let options = [
+            "--disable-openapi-validation",
+            "--post-renderer",
+            &renderer,
+            "--set",
+            image,
+            "--set",
+            values,
+        ];
+        let output = self.run(&[&[command, "gate", &chart][..], &options].concat());
+        text(&output)
+    }
+
+    fn webhooks(&self) -> Value {
+        self.cluster
+            .json(&["get", "validatingwebhookconfiguration", "imgcheck"])["webhooks"]
+            .clone()
+    }
+}
+
+fn chart() -> PathBuf {
+    repository("deploy/helm/imgcheck")
+}
+
+fn helm(state: &std::path::Path) -> Command {
+    let mut command = Command::new("helm");
+    for variable in ["HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME"] {
+        command.env(variable, state);
+    }
+    command
+}
+
+fn text(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_chart_is_well_formed_and_needs_an_image() {
+    if !tool("helm") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        helm(place.path())
+            .args(arguments)
+            .arg(chart())
+            .output()
+            .unwrap()
+    };
+    let image = ["--set", "image.repository=registry.example/imgcheck"];
+    text(&run(&[&["lint", "--strict"][..], &image].concat()));
+    let output = run(&["template"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && error.contains("image.repository"),
+        "{error}"
+    );
+    let output = run(&[&["template"][..], &image, &["--set", "failurePolicy=Never"]].concat());
+    assert!(!output.status.success());
+    // Everything that can be switched on.
+    let all = "certificate=cert-manager,readPullSecrets=true,tokensSecret=tokens,networkPolicy.enabled=true,\
+               serviceMonitor.enabled=true,serviceMonitor.token.name=token,alerts.enabled=true,dashboard.enabled=true";
+    let objects = text(&run(&[&["template"][..], &image, &["--set", all]].concat()));
+    for kind in [
+        "Certificate",
+        "ConfigMap",
+        "Deployment",
+        "NetworkPolicy",
+        "PrometheusRule",
+        "ServiceMonitor",
+        "ValidatingWebhookConfiguration",
+    ] {
+        assert!(objects.contains(&format!("\nkind: {kind}\n")), "{kind}");
+    }
+}
+
+#[test]
+fn the_chart_is_installed_upgraded_and_uninstalled() {
+    let Some(helm) = Helm::new() else {
+        return;
+    };
+    helm.cluster
+        .apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: gpu-gate}\n");
+    let notes = helm.apply("install", "replicas=1");
+    assert!(notes.contains("namespace gpu-gate"), "{notes}");
+    // Nothing that a fresh gate does can keep a Pod from starting.
+    let webhooks = helm.webhooks();
+    for webhook in webhooks.as_array().unwrap() {
+        assert_eq!(webhook["failurePolicy"], "Ignore");
+        assert_eq!(webhook["clientConfig"]["service"]["namespace"], "gpu-gate");
+        let excluded = &webhook["namespaceSelector"]["matchExpressions"][0]["values"];
+        assert!(excluded.as_array().unwrap().contains(&json!("gpu-gate")));
+    }
+    let config = helm.cluster.json(&[
+        "-n",
+        "gpu-gate",
+        "get",
+        "configmap",
+        "imgcheck-configuration",
+    ]);
+    let config = config["data"]["imgcheck.yaml"].as_str().unwrap().to_owned();
+    assert_eq!(config, "gate:\n  mode: audit\n");
+    // The gate writes the authority of its certificate there; an upgrade keeps it.
+    let patch =
+        json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "bWluZQ=="}]);
+    let patch = patch.to_string();
+    let arguments = [
+        "patch",
+        "validatingwebhookconfiguration",
+        "imgcheck",
+        "--type=json",
+        "-p",
+        &patch,
+    ];
+    text(&helm.cluster.kubectl(&arguments, ""));
+    helm.apply("upgrade", "failurePolicy=Fail");
+    let webhooks = helm.webhooks();
+    assert_eq!(webhooks[0]["failurePolicy"], "Fail");
+    assert_eq!(webhooks[1]["failurePolicy"], "Ignore");
+    assert_eq!(webhooks[0]["clientConfig"]["caBundle"], "bWluZQ==");
+
+    // A Job before all else removes the webhooks, which Helm deletes last. No kubelet runs it here: this is what it runs.
+    let hooks = text(&helm.run(&["get", "hooks", "gate"]));
+    assert!(hooks.contains("helm.sh/hook: pre-delete"), "{hooks}");
+    assert!(
+        hooks.contains("args: [serve, --delete-webhooks]"),
+        "{hooks}"
+    );
+    let delete = || {
+        let kubeconfig = helm.cluster.kubeconfig("admin");
+        let mut command = imgcheck();
+        command.args(["serve", "--delete-webhooks", "--kubeconfig"]);
+        text(&command.arg(kubeconfig).output().unwrap())
+    };
+    delete();
+    let kind = "validatingwebhookconfigurations";
+    assert_eq!(helm.cluster.json(&["get", kind])["items"], json!([]));
+    // A Job may be started twice.
+    delete();
+    text(&helm.run(&["uninstall", "gate", "--no-hooks"]));
+    let left = helm.run(&["list", "--all", "--short"]);
+    assert_eq!(text(&left), "");
+}

@@ -1,0 +1,58 @@
+//! What the Helm chart contains besides Kubernetes objects: versions, alerts, the dashboard.
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::images::{ENFORCE, create, image, pod, registry};
+use super::server::Server;
+use crate::program::repository;
+
+fn file(name: &str) -> String {
+    std::fs::read_to_string(repository("deploy/helm/imgcheck").join(name)).unwrap()
+}
+
+#[test]
+fn the_chart_has_the_version_of_imgcheck() {
+    let chart: Value = serde_saphyr::from_str(&file("Chart.yaml")).unwrap();
+    assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
+}
+
+/// The values of labels that an expression compares a metric with: `http_requests_total{path="/x"}`.
+fn series(expression: &str) -> Vec<String> {
+    let selector = Regex::new(r#"(imgcheck_\w+)(?:\{([^}]*)\})?"#).unwrap();
+    let found = selector.captures_iter(expression);
+    let written = |it: regex::Captures| match it.get(2) {
+        Some(labels) => format!("{}|{}", &it[1], labels.as_str()),
+        None => it[1].to_owned(),
+    };
+    found.map(written).collect()
+}
+
+#[test]
+fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
+    let mut asked = BTreeSet::new();
+    let alerts: Value = serde_saphyr::from_str(&file("files/alerts.yaml")).unwrap();
+    for rule in alerts["groups"][0]["rules"].as_array().unwrap() {
+        asked.extend(series(rule["expr"].as_str().unwrap()));
+    }
+    let dashboard: Value = serde_json::from_str(&file("files/dashboard.json")).unwrap();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            asked.extend(series(target["expr"].as_str().unwrap()));
+        }
+    }
+    assert!(asked.len() > 10, "{asked:?}");
+    let server = Server::new(ENFORCE);
+    let registry = registry();
+    server.validate(&create(&pod(&image(&registry))));
+    let text = server.get("/metrics").text;
+    for series in asked {
+        let (name, labels) = series.split_once('|').unwrap_or((&series, ""));
+        let mut lines = text.lines().filter(|line| line.starts_with(name));
+        let has = |line: &str| labels.split(',').all(|label| line.contains(label));
+        assert!(lines.any(has), "{series}: {text}");
+    }
+}
