@@ -68,6 +68,10 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
     assert!(!root.join(".imgcheck.yaml").exists());
     let text = init(&root, &[]);
     assert!(text.contains("wrote ./.imgcheck.yaml"), "{text}");
+    assert!(
+        text.contains("next: in the workflow, name the image"),
+        "{text}"
+    );
     let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     let workflow = read(".github/workflows/imgcheck.yml");
     assert!(preview.contains(&workflow) && preview.contains(&read(".imgcheck.yaml")));
@@ -80,6 +84,31 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
         "{text}"
     );
     assert_eq!(read(".imgcheck.yaml"), "fail-on: note\n");
+}
+
+/// Nobody knows how the image is built, so the job fails in that step, with what to do.
+#[test]
+fn a_workflow_without_a_dockerfile_has_a_step_to_fill_in() {
+    let directory = tempdir().unwrap();
+    fs::create_dir(directory.path().join(".github")).unwrap();
+    let text = init(directory.path(), &[]);
+    assert!(text.contains("next: there is no Dockerfile"), "{text}");
+    let workflow = directory.path().join(".github/workflows/imgcheck.yml");
+    let workflow: serde_json::Value =
+        serde_saphyr::from_str(&fs::read_to_string(workflow).unwrap()).unwrap();
+    let job = &workflow["jobs"]["imgcheck"];
+    let build = job["steps"][1]["run"].as_str().unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-c", build])
+        .env("IMAGE", job["env"]["IMAGE"].as_str().unwrap())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        said.starts_with("TODO build the image registry.example/"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -72,10 +72,17 @@ fn drafts(directory: &Path) -> Vec<Draft> {
         next: None,
     }];
     if has(".github") {
+        let dockerfile = dockerfile(directory);
+        let next = match dockerfile {
+            Some(file) => format!(
+                "next: in the workflow, name the image as you push it (IMAGE), then commit; the job builds {file} and checks the image"
+            ),
+            None => "next: there is no Dockerfile, so add the step that builds your image (TODO in the workflow), then commit".to_owned(),
+        };
         drafts.push(Draft {
             path: ".github/workflows/imgcheck.yml",
-            text: github(directory),
-            next: None,
+            text: github(directory, dockerfile),
+            next: Some(next),
         });
     }
     if has(".gitlab-ci.yml") {
@@ -90,7 +97,9 @@ fn drafts(directory: &Path) -> Vec<Draft> {
         drafts.push(Draft {
             path: ".gitlab-ci.yml",
             text: GITLAB.to_owned(),
-            next: None,
+            next: Some(
+                "next: add the job that builds and pushes the image, then commit".to_owned(),
+            ),
         });
     }
     if drafts.len() == 1 {
@@ -100,21 +109,23 @@ fn drafts(directory: &Path) -> Vec<Draft> {
     drafts
 }
 
-/// The workflow; it builds the image if there is a Dockerfile.
-fn github(directory: &Path) -> String {
-    let file = ["Dockerfile", "Containerfile", "docker/Dockerfile"];
-    let file = file.iter().find(|name| directory.join(name).is_file());
-    let build = file.map(|name| {
-        let option = match *name {
-            "Dockerfile" => String::new(),
-            name => format!(" --file {name}"),
-        };
-        format!("      - run: docker build{option} --tag \"$IMAGE\" .\n")
-    });
+/// The Dockerfile of the image.
+fn dockerfile(directory: &Path) -> Option<&'static str> {
+    let names = ["Dockerfile", "Containerfile", "docker/Dockerfile"];
+    names
+        .into_iter()
+        .find(|name| directory.join(name).is_file())
+}
+
+/// The workflow; without a Dockerfile it has a step that fails and says what is missing.
+fn github(directory: &Path, dockerfile: Option<&str>) -> String {
+    let build = match dockerfile {
+        Some("Dockerfile") => "docker build --tag \"$IMAGE\" .".to_owned(),
+        Some(name) => format!("docker build --file {name} --tag \"$IMAGE\" ."),
+        None => "echo \"TODO build the image $IMAGE here\" && exit 1".to_owned(),
+    };
     let image = format!("registry.example/{}:ci", repository_name(directory));
-    GITHUB
-        .replace("{image}", &image)
-        .replace("{build}", &build.unwrap_or_default())
+    GITHUB.replace("{image}", &image).replace("{build}", &build)
 }
 
 /// The name of the directory as a repository may be called.
