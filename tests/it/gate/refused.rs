@@ -195,6 +195,34 @@ fn only_listed_registries_are_asked() {
     assert_eq!(registry.seen().len(), 0);
 }
 
+/// Who reads a denial is told what helps, not to try again where that does not.
+#[test]
+fn a_denial_says_what_helps() {
+    let server = Server::new(ENFORCE);
+    for (status, help) in [
+        (401, "under `imagePullSecrets` of the Pod"),
+        (403, "under `imagePullSecrets` of the Pod"),
+        (404, "correct the name of the image, or push it first"),
+    ] {
+        let registry = registry::Server::new(move |_| match status {
+            401 => with(respond(401, ""), "www-authenticate", "Basic realm=\"x\""),
+            _ => respond(status, ""),
+        });
+        let response = server.validate(&create(&pod(&image(&registry))));
+        assert_eq!(response["allowed"], false);
+        let message = response["status"]["message"].as_str().unwrap();
+        assert!(message.contains(help), "{status}: {message}");
+        assert!(!message.contains("try again in"), "{status}: {message}");
+    }
+    let inside = Server::new(&enforce_with(&[("[127.0.0.1]", "[]")]));
+    let response = inside.validate(&create(&pod("127.0.0.1:1/team/image:1")));
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("internal-hosts") && message.contains("does not help"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_registry_that_lies_or_breaks_gives_no_pass() {
     let content = Arc::new(content());
