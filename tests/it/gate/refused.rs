@@ -215,7 +215,7 @@ fn a_denial_says_what_helps() {
         assert!(!message.contains("try again in"), "{status}: {message}");
     }
     let inside = Server::new(&enforce_with(&[("[127.0.0.1]", "[]")]));
-    let response = inside.validate(&create(&pod("127.0.0.1:1/team/image:1")));
+    let response = inside.validate(&create(&pod("169.254.169.254/team/image:1")));
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
         message.contains("internal-hosts") && message.contains("does not help"),
