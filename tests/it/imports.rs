@@ -12,21 +12,26 @@ use testkit::{Compression, docker_archive, file, oci_layout, write_archive, writ
 use crate::program::check;
 use crate::sample::{Image, SITE};
 
-const LIBRARY: &str = "usr/local/lib/python3.11";
+pub(crate) const LIBRARY: &str = "usr/local/lib/python3.11";
 const INIT: &str = "usr/local/lib/python3.11/site-packages/torch/__init__.py";
 
 /// The failures of an image's command and packages.
-fn failures(image: &Image) -> Vec<ImportFailure> {
+pub(crate) fn failures(image: &Image) -> Vec<ImportFailure> {
     let root = RootFilesystem::merge(&image.layers);
     let launch = image.launch(&Overlay::default());
     let stack = image.stack();
+    let modules = Knowledge::read().unwrap().modules;
+    let packages = [
+        knowledge::processes().unwrap().modules(),
+        modules.packages.clone(),
+    ];
     let pythons = Pythons {
         root: &root,
         user: &launch.user.credentials,
         environments: &stack.environments,
         distributions: &stack.distributions,
-        knowledge: &Knowledge::read().unwrap().modules,
-        packages: &knowledge::processes().unwrap().modules(),
+        knowledge: &modules,
+        packages: &packages.concat(),
         is_launch_known: launch.gaps.is_empty(),
         reads: false,
         trees: false,
@@ -36,7 +41,7 @@ fn failures(image: &Image) -> Vec<ImportFailure> {
 }
 
 /// A Python whose library has a module, and PyTorch with this source.
-fn torch(source: &str) -> Image {
+pub(crate) fn torch(source: &str) -> Image {
     Image::python()
         .text(&format!("{LIBRARY}/os.py"), "name = 'posix'\n")
         .text(

@@ -81,7 +81,10 @@ fn play(directory: &Path, minor: u32) -> Outcome {
             .map(str::to_owned)
             .into(),
         optional: Default::default(),
+        frozen: Default::default(),
         finders: Vec::new(),
+        brought: Vec::new(),
+        hidden: Vec::new(),
         platform: Platform {
             release: (3, minor),
         },
