@@ -78,7 +78,7 @@ fn an_attribute_that_may_not_be_needed() {
         "import logging\nx = [logging.y for y in ()]\n",
         "import logging\nx: logging.Logger\n",
         "import logging\nlogging.getLogger = 1\n",
-        "import logging\nfrom a import logging\nlogging.getLogger()\n",
+        "import logging\nfrom os import name as logging\nlogging.getLogger()\n",
         "import logging\nlogging = 1\nlogging.getLogger()\n",
         "import logging\ndef f():\n    global logging\n    logging = 1\nf()\nlogging.getLogger()\n",
         "try:\n    import absent as logging\nexcept ImportError:\n    import logging\nlogging.getLogger()\n",

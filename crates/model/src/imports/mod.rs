@@ -206,6 +206,11 @@ impl<'r> Run<'_, '_, 'r> {
         first: &FirstUse,
         interpreter: &mut Interpreter<ImageFiles<'_, 'r>>,
     ) -> Option<ImportFailure> {
+        // Who removed them does not call it.
+        let mut modules = first.modules.iter();
+        if !modules.all(|it| interpreter.is_there(it)) {
+            return None;
+        }
         let mut outcomes = first.modules.iter().map(|it| interpreter.import(it));
         let failed = outcomes.find(|it| *it != Outcome::Imported)?;
         let failure = self
