@@ -1,6 +1,8 @@
 //! Imports that the text of a module does not show, and modules that it brings without files.
 
-use crate::imports::{failures, torch};
+use imgcheck_model::imports::AbsenceReason;
+
+use crate::imports::{LIBRARY, failures, torch};
 use crate::sample::{Image, SITE};
 
 const INIT: &str = "import os, torch.part\n";
@@ -120,4 +122,35 @@ fn an_import_in_a_circle_within_a_package() {
         )),
         Vec::<String>::new()
     );
+}
+
+/// The modules of the standard library with a source, by the table.
+fn standard_library() -> Vec<String> {
+    let table = include_str!("../../rules/knowledge/python-modules.yaml");
+    let (_, list) = table.split_once("\nstandard: [").unwrap();
+    let (list, _) = list.split_once(']').unwrap();
+    list.split(',').map(|it| it.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_part_that_the_standard_library_leaves_out() {
+    let with = |count: usize| {
+        let names = standard_library().into_iter();
+        let names = names.filter(|it| it != "tkinter").take(count);
+        names.fold(torch("import tkinter\n"), |image, name| {
+            image.text(&format!("{LIBRARY}/{name}.py"), "")
+        })
+    };
+    let [failure] = failures(&with(200)).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.reason),
+        ("tkinter", AbsenceReason::NotInLibrary)
+    );
+    // Too little of it is there to know what the others are in.
+    assert_eq!(missing(&with(80)), Vec::<String>::new());
+    let guarded = with(200).layer().text(
+        &format!("{SITE}/torch/__init__.py"),
+        "try:\n    import tkinter\nexcept ImportError: pass\n",
+    );
+    assert_eq!(missing(&guarded), Vec::<String>::new());
 }

@@ -81,6 +81,7 @@ fn play(directory: &Path, minor: u32) -> Outcome {
             .map(str::to_owned)
             .into(),
         optional: Default::default(),
+        is_standard_whole: false,
         frozen: Default::default(),
         finders: Vec::new(),
         brought: Vec::new(),

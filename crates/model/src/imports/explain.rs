@@ -138,6 +138,9 @@ impl<'r> Explainer<'_, '_, 'r> {
         if let Some(release) = self.pythons.knowledge.removed(&missing.module) {
             return (AbsenceReason::Removed, release.clone());
         }
+        if self.pythons.knowledge.is_standard(&missing.module) {
+            return (AbsenceReason::NotInLibrary, String::new());
+        }
         if let Some(distribution) = installed {
             return (
                 AbsenceReason::MetadataOnly,

@@ -81,6 +81,8 @@ pub enum AbsenceReason {
     Removed,
     /// The installed version of the module does not have the name, or not this submodule.
     OtherVersion,
+    /// The image leaves this part of the standard library out.
+    NotInLibrary,
     /// The module is another one of the same name, which comes first in the search path: `elsewhere` is its file.
     Shadowed,
 }

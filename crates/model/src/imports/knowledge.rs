@@ -152,6 +152,16 @@ impl Knowledge {
         all.filter(is_there).cloned().collect()
     }
 
+    /// Whether a module is one of the standard library with a source.
+    pub(super) fn is_standard(&self, module: &str) -> bool {
+        self.standard.contains(module)
+    }
+
+    /// How many modules of the standard library there are, by a question for each.
+    pub(super) fn count_standard(&self, is_there: impl Fn(&str) -> bool) -> usize {
+        self.standard.iter().filter(|it| is_there(it)).count()
+    }
+
     /// The release of Python that removed a module from the standard library.
     pub(super) fn removed(&self, module: &str) -> Option<&String> {
         self.removed.get(module)

@@ -31,6 +31,10 @@ pub use pythons::{Pythons, Reader};
 /// The stack of the thread that plays imports: a chain of imports is a chain of calls.
 const STACK: usize = 512 << 20;
 
+/// Modules with a source that a standard library has at least if its distribution installs all but optional parts, such as tkinter: Ubuntu's
+/// Python 3.12 has 186 of the table, Debian's 3.11 has 194, and `libpython3.11-minimal` alone 88.
+const WHOLE_LIBRARY: usize = 140;
+
 /// The file by which Python knows its library.
 const LANDMARK: &str = "os.py";
 
@@ -91,6 +95,17 @@ impl<'r> Pythons<'_, 'r> {
         Ok(imports)
     }
 
+    /// Whether directories have about all modules of the standard library, and no archive may have the others.
+    fn is_standard_whole(&self, directories: &[Node<'r>]) -> bool {
+        let is_there = |name: &str| {
+            let names = [name.to_owned(), format!("{name}.py")];
+            let mut directories = directories.iter();
+            directories.any(|it| names.iter().any(|name| it.lookup(name).is_some()))
+        };
+        directories.iter().all(|it| it.is_directory())
+            && self.knowledge.count_standard(is_there) >= WHOLE_LIBRARY
+    }
+
     /// The versions of what an environment has; `None` if they are not known yet, when sources are read.
     fn versions(&self, environment: &Environment) -> Option<impl Versions> {
         let is_there = |it: &&Distribution| environment.sites.contains(&it.site);
@@ -124,12 +139,14 @@ impl<'r> Pythons<'_, 'r> {
         // The landmark of `getpath.py`. An archive with the library is not read.
         standard.iter().find(|it| it.lookup(LANDMARK).is_some())?;
         let path = [nodes(before), standard.clone(), nodes(after)].concat();
+        let is_standard_whole = self.is_standard_whole(&standard);
         Some(Search {
             path,
             standard,
             is_known: environment.gaps.is_empty() && !self.has_finder(environment),
             builtin: self.knowledge.builtin.clone(),
             optional: self.knowledge.optional(release),
+            is_standard_whole,
             frozen: self.knowledge.frozen.clone(),
             finders: self.knowledge.finders(),
             brought: self.knowledge.brought(),

@@ -85,8 +85,10 @@ pub struct Search<F> {
     pub is_known: bool,
     /// Modules that the interpreter itself may contain.
     pub builtin: BTreeSet<String>,
-    /// Modules that are no failure if they are absent: parts of the standard library.
+    /// Modules of the standard library, which are no failure if they are absent.
     pub optional: BTreeSet<String>,
+    /// Whether the directories of the standard library have all of it that there is: then an absent module is a failure.
+    pub is_standard_whole: bool,
     /// Modules that are found in the standard library wherever the search path begins: those that every Python has imported by then.
     pub frozen: BTreeSet<String>,
     /// Modules that packages find by other means: top-level name of the package, and prefix of the modules.

@@ -128,7 +128,8 @@ impl<F: Files> Interpreter<'_, F> {
         if self.provided.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
         }
-        let is_optional = self.search.optional.contains(name);
+        let is_standard = self.search.optional.contains(name);
+        let is_optional = is_standard && !self.search.is_standard_whole;
         if is_optional || self.search.finders.iter().any(has_finder) || self.is_search_changed {
             return Located::Unknown;
         }
