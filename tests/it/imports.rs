@@ -360,3 +360,36 @@ fn only_what_is_imported_is_read_whatever_the_layers_are_stored_as() {
         );
     }
 }
+
+#[test]
+fn what_a_container_starts_in_place_of_the_command_is_read() {
+    const PYTHON: &str = "usr/lib/python3.11";
+    let layer = [
+        file("usr/bin/python3.11", std::fs::read("/bin/sh").unwrap()),
+        file(&format!("{PYTHON}/os.py"), "name = 'posix'\n"),
+        file("app/main.py", "import helper\n"),
+        file("app/helper.py", "import absent\n"),
+    ];
+    let scratch = tempfile::tempdir().unwrap();
+    write_directory(scratch.path(), &layer);
+    let overlay = Overlay {
+        command: Some(vec![
+            "/usr/bin/python3.11".to_owned(),
+            "/app/main.py".to_owned(),
+        ]),
+        ..Overlay::default()
+    };
+    let checker = Checker::builder().build().unwrap();
+    let rules = |overlays: Vec<Overlay>| {
+        let request = ImageRequest::new(scratch.path().display().to_string());
+        let mut images = checker.images(&request.launched_with(overlays)).unwrap();
+        let (facts, subject) = images.remove(0);
+        let subject = subject.launched_with(overlay.clone());
+        let findings = checker.judge(&facts, &subject).unwrap();
+        let rules = findings.iter().map(|it| it.rule.clone());
+        rules.collect::<Vec<String>>()
+    };
+    let fails = "python-import-fails".to_owned();
+    assert!(!rules(Vec::new()).contains(&fails));
+    assert!(rules(vec![overlay.clone()]).contains(&fails));
+}
