@@ -20,7 +20,11 @@ pub fn fuzz(text: &str) {
             is_known: true,
             builtin: BTreeSet::from(["sys".to_owned()]),
             optional: Default::default(),
+            is_standard_whole: false,
+            frozen: Default::default(),
             finders: Vec::new(),
+            brought: Vec::new(),
+            hidden: Vec::new(),
             platform: Platform { release },
             most_lookups: 10_000,
         };

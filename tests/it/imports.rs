@@ -12,21 +12,26 @@ use testkit::{Compression, docker_archive, file, oci_layout, write_archive, writ
 use crate::program::check;
 use crate::sample::{Image, SITE};
 
-const LIBRARY: &str = "usr/local/lib/python3.11";
+pub(crate) const LIBRARY: &str = "usr/local/lib/python3.11";
 const INIT: &str = "usr/local/lib/python3.11/site-packages/torch/__init__.py";
 
 /// The failures of an image's command and packages.
-fn failures(image: &Image) -> Vec<ImportFailure> {
+pub(crate) fn failures(image: &Image) -> Vec<ImportFailure> {
     let root = RootFilesystem::merge(&image.layers);
     let launch = image.launch(&Overlay::default());
     let stack = image.stack();
+    let modules = Knowledge::read().unwrap().modules;
+    let packages = [
+        knowledge::processes().unwrap().modules(),
+        modules.packages.clone(),
+    ];
     let pythons = Pythons {
         root: &root,
         user: &launch.user.credentials,
         environments: &stack.environments,
         distributions: &stack.distributions,
-        knowledge: &Knowledge::read().unwrap().modules,
-        packages: &knowledge::processes().unwrap().modules(),
+        knowledge: &modules,
+        packages: &packages.concat(),
         is_launch_known: launch.gaps.is_empty(),
         reads: false,
         trees: false,
@@ -36,7 +41,7 @@ fn failures(image: &Image) -> Vec<ImportFailure> {
 }
 
 /// A Python whose library has a module, and PyTorch with this source.
-fn torch(source: &str) -> Image {
+pub(crate) fn torch(source: &str) -> Image {
     Image::python()
         .text(&format!("{LIBRARY}/os.py"), "name = 'posix'\n")
         .text(
@@ -354,4 +359,37 @@ fn only_what_is_imported_is_read_whatever_the_layers_are_stored_as() {
             "{name}: {report}"
         );
     }
+}
+
+#[test]
+fn what_a_container_starts_in_place_of_the_command_is_read() {
+    const PYTHON: &str = "usr/lib/python3.11";
+    let layer = [
+        file("usr/bin/python3.11", std::fs::read("/bin/sh").unwrap()),
+        file(&format!("{PYTHON}/os.py"), "name = 'posix'\n"),
+        file("app/main.py", "import helper\n"),
+        file("app/helper.py", "import absent\n"),
+    ];
+    let scratch = tempfile::tempdir().unwrap();
+    write_directory(scratch.path(), &layer);
+    let overlay = Overlay {
+        command: Some(vec![
+            "/usr/bin/python3.11".to_owned(),
+            "/app/main.py".to_owned(),
+        ]),
+        ..Overlay::default()
+    };
+    let checker = Checker::builder().build().unwrap();
+    let rules = |overlays: Vec<Overlay>| {
+        let request = ImageRequest::new(scratch.path().display().to_string());
+        let mut images = checker.images(&request.launched_with(overlays)).unwrap();
+        let (facts, subject) = images.remove(0);
+        let subject = subject.launched_with(overlay.clone());
+        let findings = checker.judge(&facts, &subject).unwrap();
+        let rules = findings.iter().map(|it| it.rule.clone());
+        rules.collect::<Vec<String>>()
+    };
+    let fails = "python-import-fails".to_owned();
+    assert!(!rules(Vec::new()).contains(&fails));
+    assert!(rules(vec![overlay.clone()]).contains(&fails));
 }

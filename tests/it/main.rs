@@ -26,6 +26,8 @@ mod hostile;
 mod html;
 mod image;
 mod imports;
+mod imports_beside_text;
+mod imports_shadowed;
 mod injection;
 mod integrations;
 mod interrupt;

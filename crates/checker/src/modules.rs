@@ -16,7 +16,7 @@ use imgcheck_source::source::Image;
 /// The facts of sources, by layer and index of the entry.
 type Sources = BTreeMap<usize, BTreeMap<usize, Arc<ModuleFacts>>>;
 
-/// Adds the facts of the sources that are imported to those of their layers.
+/// Adds the facts of the sources that are imported to those of their layers: if the container starts as the image says, and with each overlay.
 ///
 /// # Errors
 /// A limit is exceeded, or the request was cancelled.
@@ -24,12 +24,29 @@ pub(crate) fn read_modules(
     checker: &Checker,
     context: &ReadContext,
     image: &Image,
+    overlays: &[Overlay],
+    layers: &mut [ReadLayer],
+) -> Result<()> {
+    let own = Overlay::default();
+    for overlay in std::iter::once(&own).chain(overlays) {
+        read_for(checker, context, image, overlay, layers)?;
+    }
+    Ok(())
+}
+
+/// Adds the facts of the sources that are imported if the container starts like this.
+fn read_for(
+    checker: &Checker,
+    context: &ReadContext,
+    image: &Image,
+    overlay: &Overlay,
     layers: &mut [ReadLayer],
 ) -> Result<()> {
     let facts: Vec<Arc<LayerFacts>> = layers.iter().map(|layer| layer.facts.clone()).collect();
     let root = RootFilesystem::merge_within(facts.iter().map(|facts| &**facts), &context.bounds)?;
     let sources = {
-        let read = imported(checker, context, image, &root, |node| {
+        let launch = Launch::of(&root, &image.config, overlay, &checker.knowledge.launch);
+        let read = imported(checker, context, &launch, &root, |node| {
             let place = node.entry().and_then(|entry| position(&facts, entry));
             match place {
                 Some((layer, at)) => layers[layer].module(at),
@@ -65,24 +82,26 @@ impl Checker {
     pub(crate) fn imported_modules(&self) -> Result<Vec<String>> {
         match &self.python_module {
             Some(module) => Ok(vec![module.clone()]),
-            None => Ok(self.knowledge.processes()?.modules()),
+            None => {
+                let mut modules = self.knowledge.processes()?.modules();
+                modules.extend(self.knowledge.modules.packages.iter().cloned());
+                Ok(modules)
+            }
         }
     }
 }
 
-/// What the programs of an image import, as its own configuration starts them.
+/// What the programs of an image import.
 fn imported<'r>(
     checker: &Checker,
     context: &ReadContext,
-    image: &Image,
+    launch: &Launch,
     root: &'r RootFilesystem<'r>,
     reader: impl Fn(Node<'r>) -> Result<Option<ModuleFacts>> + Sync,
 ) -> Result<Imports<'r>> {
     let knowledge = &checker.knowledge;
-    let overlay = Overlay::default();
-    let launch = Launch::of(root, &image.config, &overlay, &knowledge.launch);
     let environments =
-        stack::environments(root, &launch, &knowledge.catalogue, &context.bounds.limits)?;
+        stack::environments(root, launch, &knowledge.catalogue, &context.bounds.limits)?;
     if environments.is_empty() {
         return Ok(Imports::default());
     }

@@ -116,7 +116,8 @@ fn images<T: Clone + From<ImageFacts>>(
             None => match known(&context, &image) {
                 Some(known) => (known, vec![ReadMethod::Cache; image.layers.len()]),
                 None => {
-                    let (facts, methods) = facts(checker, &context, &mut read_before, &image)?;
+                    let (facts, methods) =
+                        facts(checker, &context, request, &mut read_before, &image)?;
                     (facts.into(), methods)
                 }
             },
@@ -198,6 +199,7 @@ type KnownImages = HashMap<(Option<String>, Vec<LayerLocation>), (ImageFacts, Ve
 fn facts(
     checker: &Checker,
     context: &ReadContext,
+    request: &ImageRequest,
     known: &mut KnownImages,
     image: &Image,
 ) -> Result<(ImageFacts, Vec<ReadMethod>)> {
@@ -211,7 +213,7 @@ fn facts(
     }
     let mut layers = context.read_image(image)?;
     read_linked_files(context, &image.layers, &mut layers)?;
-    read_modules(checker, context, image, &mut layers)?;
+    read_modules(checker, context, image, &request.overlays, &mut layers)?;
     let methods = layers.iter().map(|layer| layer.method).collect();
     let layers = image.layers.iter().zip(layers);
     let facts = ImageFacts {

@@ -11,6 +11,7 @@ use imgcheck_base::limits::Limits;
 use imgcheck_base::progress::{NoProgress, Progress};
 use imgcheck_base::reference::transport::{ImageReference, Remote};
 use imgcheck_elf::Depth;
+use imgcheck_launch::Overlay;
 use imgcheck_rules::rules::TypedName;
 use imgcheck_source::source::registry::Credentials;
 
@@ -41,6 +42,8 @@ pub struct ImageRequest {
     pub(crate) credentials: Option<Credentials>,
     pub(crate) limits: Option<Limits>,
     pub(crate) cancellation: Cancellation,
+    /// What the containers replace that will be judged: what they import is read, too.
+    pub(crate) overlays: Vec<Overlay>,
     pub(crate) progress: Arc<dyn Progress>,
     pub(crate) day: NaiveDate,
 }
@@ -63,6 +66,7 @@ impl ImageRequest {
             credentials: None,
             limits: None,
             cancellation: Cancellation::default(),
+            overlays: Vec::new(),
             progress: Arc::new(NoProgress),
             day: Utc::now().date_naive(),
         }
@@ -131,6 +135,13 @@ impl ImageRequest {
     #[must_use]
     pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = cancellation;
+        self
+    }
+
+    /// Reads what the image imports with these changes of its configuration, too: see [`Subject::launched_with`](crate::Subject::launched_with).
+    #[must_use]
+    pub fn launched_with(mut self, overlays: Vec<Overlay>) -> Self {
+        self.overlays = overlays;
         self
     }
 

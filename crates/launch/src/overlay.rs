@@ -50,6 +50,16 @@ pub struct Overlay {
 }
 
 impl Overlay {
+    /// Whether another Python may run, another program, or with another search path.
+    pub fn may_change_imports(&self) -> bool {
+        let mut variables = self.env.keys().chain(&self.unset);
+        let is_searched = |it: &String| it.starts_with("PYTHON") || it == "PATH" || it == "HOME";
+        self.command.is_some()
+            || self.args.is_some()
+            || self.working_directory.is_some()
+            || variables.any(is_searched)
+    }
+
     /// The command line, where the image has this ENTRYPOINT and CMD. The table of Kubernetes, "Define a Command and Arguments
     /// for a Container", says which combinations count.
     pub(crate) fn arguments(

@@ -2,7 +2,7 @@
 
 mod visit;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 use ruff_python_ast::visitor::Visitor;
@@ -10,7 +10,7 @@ use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Stmt};
 use ruff_text_size::TextSize;
 
 use crate::condition::{Constants, is_attribute};
-use crate::facts::{ModuleFacts, Step};
+use crate::facts::{DynamicSubmodules, ModuleFacts, Step};
 use crate::lines::Lines;
 use crate::outline::Outline;
 
@@ -87,8 +87,14 @@ pub(crate) struct Effects<'a> {
     changing: BTreeSet<(Change, &'a str)>,
     /// Functions and methods that the module calls when it is executed, and whether only as a program.
     called: BTreeSet<(bool, &'a str)>,
+    /// Code that may bring modules without files: the outermost function around it, if there is one, and where that or else the code starts.
+    submodules: BTreeMap<Option<&'a str>, TextSize>,
+    /// Names that only a plain `import` binds, with the module; `None` for others.
+    plain: BTreeMap<&'a str, Option<&'a str>>,
     /// The outermost function around.
     function: Option<&'a str>,
+    /// Where it starts.
+    function_start: TextSize,
     /// The classes around.
     classes: usize,
 }
@@ -124,18 +130,50 @@ impl<'a> Effects<'a> {
         let [changes_search, adds_finders] = Change::ALL.map(|it| does(false, it));
         let as_main = Change::ALL.iter().any(|it| does(true, *it));
         let getattr = self.getattr.filter(|_| !self.facts.has_dynamic_names);
+        let mut dynamic: Vec<(TextSize, &str)> = self
+            .submodules
+            .iter()
+            .map(|(function, start)| (*start, function.unwrap_or_default()))
+            .collect();
+        dynamic.sort_unstable();
+        let getattr_line = getattr.map_or(0, |offset| lines.at(outline.place(offset)));
+        let mut lines = Lines::of(outline.source());
+        let dynamic = dynamic
+            .into_iter()
+            .map(|(start, function)| DynamicSubmodules {
+                line: lines.at(outline.place(start)),
+                function: function.to_owned(),
+            });
         let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
         ModuleFacts {
+            has_dynamic_submodules: !self.submodules.is_empty(),
+            dynamic_submodules: dynamic.collect(),
             steps,
             has_dynamic_names: self.facts.has_dynamic_names || self.names.contains(GETATTR),
             changes_search,
             adds_finders,
             changes_search_as_main: changes_search || adds_finders || as_main,
-            getattr_line: getattr.map_or(0, |offset| lines.at(outline.place(offset))),
+            getattr_line,
             names: owned(self.names),
             patched: owned(patched),
             ..self.facts
         }
+    }
+
+    /// The names that only a plain `import` of one module binds, with that module.
+    pub fn modules(&self) -> BTreeMap<&'a str, &'a str> {
+        let plain = self.plain.iter().filter(|_| !self.has_stars);
+        let plain = plain.filter_map(|(name, module)| Some((*name, (*module)?)));
+        plain.collect()
+    }
+
+    /// Notes code that may bring modules without files.
+    fn brings_submodules(&mut self) {
+        let start = match self.function {
+            Some(_) => self.function_start,
+            None => self.statement,
+        };
+        self.submodules.entry(self.function).or_insert(start);
     }
 
     /// From where on constants may have other values.
@@ -176,6 +214,14 @@ impl<'a> Effects<'a> {
 
     fn bind(&mut self, name: &'a str) {
         if self.function.is_none() && self.classes == 0 {
+            self.plain.insert(name, None);
+        }
+        self.bind_module(name);
+    }
+
+    /// Binds a name without a word on what it is.
+    fn bind_module(&mut self, name: &'a str) {
+        if self.function.is_none() && self.classes == 0 {
             self.names.insert(name);
             self.constants.insert(name, None);
             if name == GETATTR {
@@ -191,7 +237,18 @@ impl<'a> Effects<'a> {
                     let first = alias.name.split('.').next().unwrap_or_default();
                     let name = alias.asname.as_ref().map_or(first, |it| it.as_str());
                     self.imported.insert((self.number(), name));
-                    self.bind(name);
+                    let is_whole = alias.asname.is_none() || !alias.name.contains('.');
+                    let module = if alias.asname.is_none() {
+                        first
+                    } else {
+                        &alias.name
+                    };
+                    let module = Some(module).filter(|_| is_whole);
+                    if self.function.is_none() && self.classes == 0 {
+                        let known = self.plain.entry(name).or_insert(module);
+                        *known = known.filter(|it| module == Some(*it));
+                    }
+                    self.bind_module(name);
                 }
             }
             Stmt::ImportFrom(import) => {
@@ -202,6 +259,9 @@ impl<'a> Effects<'a> {
                 for alias in &import.names {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);
                     self.imported.insert((self.number(), name));
+                    if self.function.is_none() {
+                        self.plain.insert(name, None);
+                    }
                     match name == &alias.name {
                         true if self.function.is_some() => {}
                         true if name == GETATTR => self.bind(name),
@@ -210,10 +270,16 @@ impl<'a> Effects<'a> {
                     }
                     self.has_stars |= name.as_str() == "*";
                     // What becomes of them under another name is not followed.
-                    let system = ["path", "meta_path", "path_hooks", "modules"];
-                    if is_sys && system.contains(&alias.name.as_str()) {
-                        self.change(Change::Path);
-                        self.facts.has_dynamic_names = true;
+                    match alias.name.as_str() {
+                        "path" | "meta_path" | "path_hooks" if is_sys => {
+                            self.change(Change::Path);
+                            self.facts.has_dynamic_names = true;
+                        }
+                        "modules" if is_sys => {
+                            self.brings_submodules();
+                            self.facts.has_dynamic_names = true;
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -238,7 +304,7 @@ impl<'a> Effects<'a> {
             _ => {}
         }
         if name == "__path__" {
-            self.facts.has_dynamic_submodules = true;
+            self.brings_submodules();
         }
     }
 
@@ -249,10 +315,10 @@ impl<'a> Effects<'a> {
                 self.change(Change::Path);
             }
             "meta_path" | "path_hooks" if is_attribute(expression, "sys", name) => {
-                self.facts.has_dynamic_submodules = true;
+                self.brings_submodules();
                 self.change(Change::Finders);
             }
-            "__path__" | "declare_namespace" => self.facts.has_dynamic_submodules = true,
+            "__path__" | "declare_namespace" => self.brings_submodules(),
             // They make the members of an enumeration names of its module (`enum.py`).
             "global_enum" | "_convert_" | "_convert" => self.facts.has_dynamic_names = true,
             _ => {}
@@ -276,11 +342,12 @@ impl<'a> Effects<'a> {
                 self.facts.provided.push(name.value.to_str().to_owned());
             }
             Expr::StringLiteral(_) => {}
+            key if own_submodule(key).is_some() => self.facts.provided.extend(own_submodule(key)),
             Expr::Name(name) if name.id == "__name__" => self.facts.has_dynamic_names = true,
             _ if subscript.ctx == ExprContext::Load => self.facts.has_dynamic_names = true,
             _ => {
                 self.facts.has_dynamic_names = true;
-                self.facts.has_dynamic_submodules = true;
+                self.brings_submodules();
             }
         }
     }
@@ -306,10 +373,13 @@ impl<'a> Effects<'a> {
                         ("setdefault", [Expr::StringLiteral(name), ..]) => {
                             self.facts.provided.push(name.value.to_str().to_owned());
                         }
+                        ("setdefault", [key, ..]) if own_submodule(key).is_some() => {
+                            self.facts.provided.extend(own_submodule(key));
+                        }
                         ("get", [Expr::StringLiteral(_), ..]) | ("copy" | "keys", _) => {}
                         _ => {
                             self.facts.has_dynamic_names = true;
-                            self.facts.has_dynamic_submodules = true;
+                            self.brings_submodules();
                         }
                     }
                 }
@@ -324,6 +394,20 @@ impl<'a> Effects<'a> {
             _ => {}
         }
     }
+}
+
+/// `.ops` for `f"{__name__}.ops"`.
+fn own_submodule(key: &Expr) -> Option<String> {
+    let Expr::FString(text) = key else {
+        return None;
+    };
+    let mut parts = text.value.elements();
+    let (Some(own), Some(rest), None) = (parts.next(), parts.next(), parts.next()) else {
+        return None;
+    };
+    let own = own.as_interpolation()?.expression.as_name_expr()?;
+    let rest = rest.as_literal()?.value.strip_prefix('.')?;
+    (own.id == "__name__").then(|| format!(".{rest}"))
 }
 
 /// The name at the start of `NAME.attribute.attribute`.

@@ -27,10 +27,33 @@ pub struct ModuleFacts {
     pub changes_search_as_main: bool,
     /// The line of the first statement that binds `__getattr__`, if that is what makes its names dynamic; else 0.
     pub getattr_line: u32,
-    /// The modules that it puts into `sys.modules` by name.
+    /// The code because of which modules may be found below the module that have no file there; none if that is not known.
+    #[serde(default)]
+    pub dynamic_submodules: Vec<DynamicSubmodules>,
+    /// The modules that it puts into `sys.modules` by name. One that begins with a dot is below the module itself.
     pub provided: Vec<String>,
     /// Names of attributes that it sets on what it imports, sorted.
     pub patched: Vec<String>,
+}
+
+/// Code that may bring modules without files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DynamicSubmodules {
+    /// The line before which it is certainly not executed: that of its statement, or of the outermost function around it.
+    pub line: u32,
+    /// The name of that function; empty if there is none.
+    pub function: String,
+}
+
+/// An attribute of an imported module that the execution needs: `getLogger` of `logging`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Use {
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The module, as a plain `import` names it.
+    pub module: String,
+    /// The attribute.
+    pub name: String,
 }
 
 /// Why the source of a module was not examined.
@@ -63,6 +86,8 @@ pub enum Step {
     Finally,
     /// The end of the innermost block.
     End,
+    /// The attribute of an imported module that is certainly needed.
+    Use(Use),
     /// `raise` with the name of the exception without module; empty for one that is raised again, `?` for an expression.
     Raise(String),
     /// `sys.exit()` and its like.
@@ -114,6 +139,7 @@ impl ModuleFacts {
             let more = match step {
                 Step::Import(import) => import.module.len() + texts(&import.names),
                 Step::Except(names) => texts(names),
+                Step::Use(it) => it.module.len() + it.name.len(),
                 Step::Raise(name) => name.len(),
                 Step::If(condition) => condition.memory(),
                 _ => 0,
@@ -123,6 +149,8 @@ impl ModuleFacts {
         let steps: usize = self.steps.iter().map(step).sum();
         let names = [&self.names, &self.provided, &self.patched];
         let names: usize = names.iter().map(|it| texts(it)).sum();
-        (size_of::<Self>() + steps + names) as u64
+        let code = self.dynamic_submodules.iter();
+        let code: usize = code.map(|it| size_of_val(it) + it.function.len()).sum();
+        (size_of::<Self>() + steps + names + code) as u64
     }
 }

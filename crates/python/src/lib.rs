@@ -18,9 +18,10 @@ pub mod run;
 mod scan;
 mod statements;
 pub mod syntax;
+mod uses;
 
 pub use condition::{Atom, Comparison, Condition, Subject};
-pub use facts::{Import, ModuleFacts, Step, Unread};
+pub use facts::{DynamicSubmodules, Import, ModuleFacts, Step, Unread, Use};
 pub use mentions::Mentions;
 pub use ruff_python_ast as ast;
 

@@ -7,7 +7,7 @@ use ruff_python_ast::Stmt;
 use crate::effects::Effects;
 use crate::facts::{ModuleFacts, Unread};
 use crate::outline::Outline;
-use crate::statements::Statements;
+use crate::statements::{Bound, Statements};
 use crate::syntax;
 
 impl ModuleFacts {
@@ -28,7 +28,12 @@ impl ModuleFacts {
 pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
     let facts = |body: &[Stmt]| {
         let effects = Effects::of(outline.text(), body);
-        let steps = Statements::of(outline, body, &effects.constants(), effects.dynamic_from());
+        let bound = Bound {
+            constants: effects.constants(),
+            dynamic_from: effects.dynamic_from(),
+            modules: effects.modules(),
+        };
+        let steps = Statements::of(outline, body, &bound);
         effects.into_facts(outline, steps)
     };
     let facts = syntax::parse(outline.text(), facts)?;

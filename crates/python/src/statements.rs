@@ -1,21 +1,31 @@
 //! The steps of a module's execution.
 
+use std::collections::BTreeMap;
+
 use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use crate::condition::{Condition, Constants, is_attribute};
-use crate::facts::{Import, Step};
+use crate::facts::{Import, Step, Use};
 use crate::lines::Lines;
 use crate::outline::Outline;
+use crate::uses::Uses;
 
 /// An exception that is given as an expression.
 const EXPRESSION: &str = "?";
 
+/// What is known of the names of a module.
+pub(crate) struct Bound<'a> {
+    pub constants: Constants<'a>,
+    /// From where on constants may have other values.
+    pub dynamic_from: Option<TextSize>,
+    /// Names that only a plain `import` binds, with the module.
+    pub modules: BTreeMap<&'a str, &'a str>,
+}
+
 /// Collects steps.
 pub(crate) struct Statements<'t, 'c> {
-    constants: &'c Constants<'c>,
-    /// From where on they may have other values.
-    dynamic_from: Option<TextSize>,
+    bound: &'c Bound<'c>,
     none: Constants<'c>,
     outline: &'t Outline<'t>,
     lines: Lines<'t>,
@@ -25,22 +35,24 @@ pub(crate) struct Statements<'t, 'c> {
 }
 
 impl<'t, 'c> Statements<'t, 'c> {
-    pub fn of(
-        outline: &'t Outline<'t>,
-        body: &[Stmt],
-        constants: &'c Constants<'c>,
-        dynamic_from: Option<TextSize>,
-    ) -> Vec<Step> {
+    pub fn of(outline: &'t Outline<'t>, body: &[Stmt], bound: &'c Bound<'c>) -> Vec<Step> {
         let mut statements = Statements {
-            constants,
-            dynamic_from,
+            bound,
             none: Constants::new(),
             outline,
             lines: Lines::of(outline.source()),
             steps: Vec::new(),
             tries: 0,
         };
-        statements.body(body);
+        let mut uses = Uses::of(&bound.modules);
+        for statement in body {
+            for (at, module, name) in uses.of_statement(statement) {
+                let line = statements.line(at);
+                let (module, name) = (module.to_owned(), name.to_owned());
+                statements.steps.push(Step::Use(Use { line, module, name }));
+            }
+            statements.statement(statement);
+        }
         statements.steps
     }
 
@@ -115,11 +127,11 @@ impl<'t, 'c> Statements<'t, 'c> {
     }
 
     fn condition(&self, test: &Expr) -> Condition {
-        let is_dynamic = self.dynamic_from.is_some_and(|it| it < test.start());
+        let is_dynamic = self.bound.dynamic_from.is_some_and(|it| it < test.start());
         let constants = if is_dynamic {
             &self.none
         } else {
-            self.constants
+            &self.bound.constants
         };
         Condition::of(test, constants)
     }

@@ -81,7 +81,11 @@ fn play(directory: &Path, minor: u32) -> Outcome {
             .map(str::to_owned)
             .into(),
         optional: Default::default(),
+        is_standard_whole: false,
+        frozen: Default::default(),
         finders: Vec::new(),
+        brought: Vec::new(),
+        hidden: Vec::new(),
         platform: Platform {
             release: (3, minor),
         },

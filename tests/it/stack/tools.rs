@@ -21,6 +21,9 @@ fn complete() -> Image {
         .elf("usr/bin/x86_64-linux-gnu-gcc-12", program(&[]))
         .mode(0o755)
         .link("usr/bin/gcc", "x86_64-linux-gnu-gcc-12")
+        .elf("usr/bin/as", program(&[]))
+        .elf("usr/bin/x86_64-linux-gnu-ld", program(&[]))
+        .link("usr/bin/ld", "x86_64-linux-gnu-ld")
         .text("usr/include/stdlib.h", "")
         .text("usr/local/include/python3.11/Python.h", "")
 }
@@ -77,6 +80,130 @@ fn what_is_missing_is_named() {
         kind(without("sbin/ldconfig"), &["TRITON_LIBCUDA_PATH=/usr/lib"]),
         None
     );
+}
+
+#[test]
+fn a_compiler_of_the_system_needs_its_programs() {
+    let without = |path: &str| complete().layer().entry(path, EntryKind::Whiteout);
+    let found = |tool: &str| Some((ToolKind::CompilerProgram, tool.to_owned()));
+    assert_eq!(kind(without("usr/bin/as"), &[]), found("as"));
+    assert_eq!(kind(without("usr/bin/ld"), &[]), found("ld"));
+    // A link that leads nowhere.
+    assert_eq!(
+        kind(without("usr/bin/x86_64-linux-gnu-ld"), &[]),
+        found("ld")
+    );
+    let elsewhere = without("usr/bin/ld").elf("opt/binutils/bin/ld", program(&[]));
+    assert_eq!(kind(elsewhere, &[]), None);
+    let own = without("usr/bin/as")
+        .elf("opt/gcc/bin/gcc", program(&[]))
+        .mode(0o755);
+    assert_eq!(kind(own, &["CC=/opt/gcc/bin/gcc"]), None);
+}
+
+/// Triton 3.6 with the files that it compiles with, but for one.
+fn triton_without(path: &str) -> Image {
+    let files = [
+        "__init__.py",
+        "backends/nvidia/driver.c",
+        "backends/nvidia/include/cuda.h",
+    ];
+    let programs = [
+        "backends/nvidia/bin/ptxas",
+        "backends/nvidia/bin/ptxas-blackwell",
+    ];
+    let image = complete().layer().package("triton", "3.6.0");
+    let image = image.entry(
+        &format!("{SITE}/triton-3.4.0.dist-info"),
+        EntryKind::Whiteout,
+    );
+    let files = files.iter().filter(|it| **it != path);
+    let image = files.fold(image, |image, it| {
+        image.text(&format!("{SITE}/triton/{it}"), "")
+    });
+    programs
+        .iter()
+        .filter(|it| **it != path)
+        .fold(image, |image, it| {
+            image
+                .elf(&format!("{SITE}/triton/{it}"), program(&[]))
+                .mode(0o755)
+        })
+}
+
+#[test]
+fn a_file_of_the_package_itself_is_named() {
+    let found = |path: &str, variables: &[&str]| {
+        missing(triton_without(path), variables).map(|it| (it.kind, it.tool, it.when))
+    };
+    assert_eq!(found("nothing", &[]), None);
+    let kind = ToolKind::PackageFile;
+    let driver = "triton/backends/nvidia/driver.c".to_owned();
+    let first = "its first kernel (also by `torch.compile`)".to_owned();
+    assert_eq!(
+        found("backends/nvidia/driver.c", &[]),
+        Some((kind, driver, first))
+    );
+    assert!(found("backends/nvidia/include/cuda.h", &[]).is_some());
+    assert_eq!(
+        found(
+            "backends/nvidia/include/cuda.h",
+            &["CPATH=/opt/cuda/include"]
+        ),
+        None
+    );
+    let older = found("backends/nvidia/bin/ptxas", &[]).unwrap();
+    assert_eq!(
+        older.2,
+        "its first kernel on a GPU below compute capability 10.0"
+    );
+    assert!(
+        found("backends/nvidia/bin/ptxas-blackwell", &[])
+            .unwrap()
+            .2
+            .ends_with("10.0 or above")
+    );
+    assert_eq!(
+        found(
+            "backends/nvidia/bin/ptxas",
+            &["TRITON_PTXAS_PATH=/usr/local/cuda/bin/ptxas"]
+        ),
+        None
+    );
+    // A package that is not there at all is no package with a missing file.
+    assert_eq!(found("__init__.py", &[]), None);
+}
+
+#[test]
+fn a_named_program_must_be_executable() {
+    let image = |mode: u32| triton_without("nothing").text("opt/ptxas", "").mode(mode);
+    let named = ["TRITON_PTXAS_PATH=/opt/ptxas"];
+    let found = missing(image(0o644), &named).unwrap();
+    assert_eq!(
+        (found.kind, found.tool.as_str(), found.variable.as_str()),
+        (ToolKind::NotExecutable, "/opt/ptxas", "TRITON_PTXAS_PATH")
+    );
+    assert_eq!(missing(image(0o755), &named), None);
+    // Triton then takes its own.
+    assert_eq!(
+        missing(image(0o644), &["TRITON_PTXAS_PATH=/opt/none"]),
+        None
+    );
+}
+
+#[test]
+fn jax_needs_the_assembler_of_cuda() {
+    let image = || Image::python().package("jax-cuda13-plugin", "0.11.2");
+    let wheel = |image: Image, file: &str| image.text(&format!("{SITE}/nvidia/cu13/{file}"), "");
+    let ptxas = wheel(image(), "bin/ptxas");
+    assert_eq!(missing(ptxas.clone(), &[]).unwrap().tool, "libdevice.10.bc");
+    let both = wheel(ptxas, "nvvm/libdevice/libdevice.10.bc");
+    assert_eq!(missing(both.clone(), &[]), None);
+    let of_triton = wheel(image(), "nvvm/libdevice/libdevice.10.bc")
+        .text(&format!("{SITE}/triton/backends/nvidia/bin/ptxas"), "");
+    assert_eq!(missing(of_triton, &[]).unwrap().tool, "ptxas");
+    let older = Image::python().package("jax-cuda12-plugin", "0.6.2");
+    assert_eq!(missing(older, &[]), None);
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl Checker {
             checker: self,
             request,
             sources: &sources,
+            workloads: &workloads,
         };
         let judging = Judging {
             checker: self,

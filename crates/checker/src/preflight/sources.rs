@@ -10,6 +10,8 @@ use super::request::PreflightRequest;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::reference::name::Name;
 use imgcheck_base::reference::transport::ImageReference;
+use imgcheck_launch::Overlay;
+use imgcheck_lint::workload::Workload;
 
 /// Where the images of a request are.
 pub(super) struct Sources<'s> {
@@ -17,6 +19,8 @@ pub(super) struct Sources<'s> {
     pub request: &'s PreflightRequest,
     /// Sources by reference; other images are looked up by their references.
     pub sources: &'s BTreeMap<String, String>,
+    /// What is deployed.
+    pub workloads: &'s [Workload],
 }
 
 impl Sources<'_> {
@@ -33,6 +37,7 @@ impl Sources<'_> {
         if !architecture.is_empty() {
             request = request.platform(format!("linux/{architecture}"));
         }
+        let request = request.launched_with(self.overlays(image));
         let mut images = self.checker.images(&request)?;
         let is_named = |(_, subject): &(ImageFacts, Subject)| subject.reference() == Some(image);
         let at = images.iter().position(is_named).unwrap_or(0);
@@ -40,5 +45,18 @@ impl Sources<'_> {
             true => Err(Error::not_found(image, "contains no image")),
             false => Ok(images.swap_remove(at)),
         }
+    }
+
+    /// What containers of an image replace that may decide about imports, each once.
+    fn overlays(&self, image: &str) -> Vec<Overlay> {
+        let mut overlays: Vec<Overlay> = Vec::new();
+        let containers = self.workloads.iter().flat_map(|it| &it.containers);
+        for container in containers.filter(|it| it.image == image) {
+            let overlay = &container.overlay;
+            if overlay.may_change_imports() && !overlays.contains(overlay) {
+                overlays.push(overlay.clone());
+            }
+        }
+        overlays
     }
 }

@@ -3,7 +3,7 @@
 use imgcheck_base::lexical::directory_of;
 use imgcheck_base::version::requirement::{Requirement, normalized};
 use imgcheck_image::Node;
-use imgcheck_python::run::{Interpreter, Missing, Module};
+use imgcheck_python::run::{Interpreter, Missing, Module, Outcome};
 
 use super::facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use super::files::ImageFiles;
@@ -20,7 +20,20 @@ pub(super) struct Explainer<'e, 'i, 'r> {
 }
 
 impl<'r> Explainer<'_, '_, 'r> {
-    pub fn failure(
+    /// What certainly fails, if something does.
+    pub fn outcome(
+        &self,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        outcome: &Outcome,
+    ) -> Option<ImportFailure> {
+        let Outcome::Failed(failure) = outcome else {
+            return None;
+        };
+        let missing = failure.missing.as_ref()?;
+        Some(self.failure(interpreter, missing, &failure.class))
+    }
+
+    fn failure(
         &self,
         interpreter: &Interpreter<ImageFiles<'_, 'r>>,
         missing: &Missing,
@@ -32,10 +45,15 @@ impl<'r> Explainer<'_, '_, 'r> {
         let known = self.pythons.knowledge.distribution_of(&missing.module);
         let requirement = own.and_then(|it| requirement(it, &known));
         let bringing = self.installed(&known);
-        let (reason, elsewhere) = self.reason(missing, &known, bringing);
+        let shadow = interpreter.shadow(&missing.module).map(|it| it.path());
+        let (reason, elsewhere) = match shadow {
+            Some(shadow) => (AbsenceReason::Shadowed, shadow),
+            None => self.reason(missing, &known, bringing),
+        };
         ImportFailure {
             program: self.program.to_owned(),
             is_command: self.is_command,
+            when: String::new(),
             module: missing.module.clone(),
             name: missing.name.clone().unwrap_or_default(),
             raises: raises.to_owned(),
@@ -119,6 +137,9 @@ impl<'r> Explainer<'_, '_, 'r> {
         }
         if let Some(release) = self.pythons.knowledge.removed(&missing.module) {
             return (AbsenceReason::Removed, release.clone());
+        }
+        if self.pythons.knowledge.is_standard(&missing.module) {
+            return (AbsenceReason::NotInLibrary, String::new());
         }
         if let Some(distribution) = installed {
             return (

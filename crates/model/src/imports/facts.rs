@@ -3,6 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What Python raises for a name that a module lacks, where no import asks for it.
+const ATTRIBUTE_ERROR: &str = "AttributeError";
+
 /// An import that certainly fails.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -11,6 +14,9 @@ pub struct ImportFailure {
     pub program: String,
     /// Whether the image starts it. Otherwise it is a package that is installed.
     pub is_command: bool,
+    /// What imports it, if the import of the program does not: ``the first `torch.compile` ``.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub when: String,
     /// The module that is not found, or that lacks the name: `typing_extensions`.
     pub module: String,
     /// The name that the module lacks; empty if there is no such module.
@@ -47,6 +53,9 @@ impl ImportFailure {
     pub(super) fn shown(&self) -> String {
         let problem = match self.name.as_str() {
             "" => format!("No module named '{}'", self.module),
+            name if self.raises == ATTRIBUTE_ERROR => {
+                format!("module '{}' has no attribute '{name}'", self.module)
+            }
             name => format!("cannot import name '{name}' from '{}'", self.module),
         };
         let place = match self.importer.as_str() {
@@ -72,6 +81,10 @@ pub enum AbsenceReason {
     Removed,
     /// The installed version of the module does not have the name, or not this submodule.
     OtherVersion,
+    /// The image leaves this part of the standard library out.
+    NotInLibrary,
+    /// The module is another one of the same name, which comes first in the search path: `elsewhere` is its file.
+    Shadowed,
 }
 
 /// What a program imports, in the order of execution.

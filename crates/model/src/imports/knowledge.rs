@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use imgcheck_base::version::is_since;
 use imgcheck_base::version::requirement::normalized;
+use imgcheck_python::run::Brought;
 use serde::Deserialize;
+
+use crate::stack::is_until;
 
 /// What the import of a module rests on besides files: `rules/knowledge/python-modules.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -15,7 +19,15 @@ pub struct Knowledge {
     standard: BTreeSet<String>,
     /// The first release of Python without a module.
     removed: BTreeMap<String, String>,
+    /// Modules that no file of a search path hides.
+    pub(super) frozen: BTreeSet<String>,
     finders: Vec<Finder>,
+    brought: Vec<BroughtRow>,
+    hidden: Vec<Hidden>,
+    /// Packages that are imported where they are installed, besides those of the tables of processes.
+    pub packages: Vec<String>,
+    #[serde(rename = "first-uses")]
+    first_uses: Vec<FirstUse>,
     /// The distribution of a module whose name is another.
     distributions: BTreeMap<String, String>,
 }
@@ -30,7 +42,99 @@ struct Finder {
     source: String,
 }
 
+/// Modules that a function of a package brings without files.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BroughtRow {
+    by: String,
+    function: String,
+    prefix: String,
+    #[allow(dead_code, reason = "for readers of the table")]
+    source: String,
+}
+
+/// What the import of a module imports that its text does not show.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hidden {
+    module: String,
+    imports: Vec<String>,
+    distributions: Vec<String>,
+    since: String,
+    until: String,
+    #[allow(dead_code, reason = "for readers of the table")]
+    source: String,
+}
+
+/// What a function of a package imports at its first use.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FirstUse {
+    package: String,
+    pub modules: Vec<String>,
+    distributions: Vec<String>,
+    since: String,
+    until: String,
+    /// What fails without them.
+    pub when: String,
+    #[allow(dead_code, reason = "for readers of the table")]
+    source: String,
+}
+
+/// The installed version of a distribution, by normalized name (PEP 503).
+pub(super) trait Versions: Fn(&str) -> Option<String> {}
+
+impl<F: Fn(&str) -> Option<String>> Versions for F {}
+
+/// Whether one of some distributions has a version from a release to another. Without versions, all that may be imported is read.
+fn is_installed(
+    distributions: &[String],
+    (since, until): (&str, &str),
+    version: Option<&impl Versions>,
+) -> bool {
+    let Some(version) = version else {
+        return true;
+    };
+    let mut versions = distributions.iter().filter_map(|it| version(it));
+    versions.any(|it| is_since(&it, since) && is_until(&it, until))
+}
+
 impl Knowledge {
+    pub(super) fn brought(&self) -> Vec<Brought> {
+        let rows = self.brought.iter().map(|it| Brought {
+            by: it.by.clone(),
+            function: it.function.clone(),
+            prefix: it.prefix.clone(),
+        });
+        rows.collect()
+    }
+
+    /// What the import of a module imports that its text does not show: the module, and what it needs.
+    pub(super) fn hidden(&self, version: Option<&impl Versions>) -> Vec<(String, String)> {
+        let rows = self.hidden.iter();
+        let rows =
+            rows.filter(|it| is_installed(&it.distributions, (&it.since, &it.until), version));
+        rows.flat_map(|row| {
+            row.imports
+                .iter()
+                .map(|it| (row.module.clone(), it.clone()))
+        })
+        .collect()
+    }
+
+    /// What functions of a package import at their first use.
+    pub(super) fn first_uses(
+        &self,
+        package: &str,
+        version: Option<&impl Versions>,
+    ) -> impl Iterator<Item = &FirstUse> {
+        let rows = self.first_uses.iter();
+        rows.filter(move |it| {
+            let releases = (it.since.as_str(), it.until.as_str());
+            it.package == package && is_installed(&it.distributions, releases, version)
+        })
+    }
+
     pub(super) fn finders(&self) -> Vec<(String, String)> {
         let finders = self.finders.iter();
         let finders = finders.map(|it| (it.package.clone(), it.module.clone()));
@@ -46,6 +150,16 @@ impl Knowledge {
         };
         let all = self.standard.iter().chain(self.removed.keys());
         all.filter(is_there).cloned().collect()
+    }
+
+    /// Whether a module is one of the standard library with a source.
+    pub(super) fn is_standard(&self, module: &str) -> bool {
+        self.standard.contains(module)
+    }
+
+    /// How many modules of the standard library there are, by a question for each.
+    pub(super) fn count_standard(&self, is_there: impl Fn(&str) -> bool) -> usize {
+        self.standard.iter().filter(|it| is_there(it)).count()
     }
 
     /// The release of Python that removed a module from the standard library.

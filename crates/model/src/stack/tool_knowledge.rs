@@ -19,8 +19,11 @@ pub struct Tools {
 impl Tools {
     /// Whether a file is one of those that count wherever they are.
     pub(super) fn are_anywhere(&self, name: &str) -> bool {
-        let mut files = self.tools.iter().filter_map(|it| it.anywhere.as_ref());
-        files.any(|it| it.file == name)
+        let mut rows = self.tools.iter();
+        rows.any(|row| {
+            let mut helpers = row.helpers.iter();
+            row.anywhere.iter().any(|it| it.file == name) || helpers.any(|it| it.file == name)
+        })
     }
 }
 
@@ -39,8 +42,14 @@ pub enum ToolKind {
     Program,
     /// A header of CUDA.
     CudaHeader,
-    /// The compiler of CUDA.
+    /// The compiler of CUDA, or a file of it.
     CudaCompiler,
+    /// A program that the compiler executes.
+    CompilerProgram,
+    /// A file of the package itself.
+    PackageFile,
+    /// A program that a variable names and that nobody may execute.
+    NotExecutable,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -61,6 +70,12 @@ pub(super) struct Tool {
     #[serde(default)]
     pub programs: Vec<ToolProgram>,
     pub anywhere: Option<Anywhere>,
+    #[serde(default)]
+    pub helpers: Vec<Header>,
+    #[serde(default)]
+    pub parts: Vec<Part>,
+    #[serde(default)]
+    pub named: Vec<NamedProgram>,
     pub cache: Cache,
     #[serde(default)]
     pub always: Vec<Needed>,
@@ -101,12 +116,38 @@ pub(super) struct ToolProgram {
     pub says: String,
 }
 
+/// A file of the package itself.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Part {
+    pub path: String,
+    pub since: String,
+    pub until: String,
+    /// A file that is taken in its place.
+    #[serde(rename = "or")]
+    pub other: Option<String>,
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// What fails without it, if that is not what fails without the other tools.
+    pub when: Option<String>,
+    pub says: String,
+}
+
+/// A variable with the path of a program.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NamedProgram {
+    pub variable: String,
+    pub since: String,
+    pub says: String,
+}
+
 /// Where what was compiled is kept.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cache {
     pub variables: Vec<String>,
-    pub home: String,
+    pub home: Option<String>,
 }
 
 /// A package that needs a tool in every program.
@@ -166,7 +207,7 @@ pub(super) struct Assembled {
 }
 
 /// Whether a version is not after a release: 13.6.1 is not after `13.6`.
-pub(super) fn is_until(version: &str, release: &str) -> bool {
+pub(crate) fn is_until(version: &str, release: &str) -> bool {
     version::compare(version, release).is_some_and(Ordering::is_le)
         || version::meets(version, release) == Some(true)
 }

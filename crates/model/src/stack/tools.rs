@@ -7,7 +7,7 @@ use super::Component;
 use super::importable::ImportableDistributions;
 use super::python::Environment;
 use super::tool_knowledge::{
-    Anywhere, Beside, Compiler, Header, Headers, Needed, Tool, ToolKind, ToolProgram, Tools,
+    Anywhere, Beside, Compiler, Header, Headers, Needed, Part, Tool, ToolKind, ToolProgram, Tools,
     is_until,
 };
 use imgcheck_base::lexical::directory_of;
@@ -69,13 +69,10 @@ impl Process<'_> {
     /// Whether something may have been compiled before.
     fn may_have_cached(&self, row: &Tool) -> bool {
         let mut variables = row.cache.variables.iter();
-        let cache = format!(
-            "{}/{}",
-            self.launch.home().trim_end_matches('/'),
-            row.cache.home
-        );
+        let home = self.launch.home().trim_end_matches('/');
+        let is_there = |cache: &String| self.root.resolve(&format!("{home}/{cache}")).is_ok();
         variables.any(|it| !self.launch.variable(it).is_empty())
-            || self.root.resolve(&cache).is_ok()
+            || row.cache.home.as_ref().is_some_and(is_there)
     }
 
     fn first_missing(&self, row: &Tool) -> Option<MissingTool> {
@@ -99,13 +96,16 @@ impl Process<'_> {
             Some(Err(missing)) => Some(*missing),
             Some(Ok(compiler)) => {
                 let headers = row.headers.as_ref();
-                headers.and_then(|it| self.header(it, &compiler))
+                let missing = headers.and_then(|it| self.header(it, &compiler));
+                missing.or_else(|| self.helper(&row.helpers, &compiler))
             }
             None => None,
         };
         let missing = missing
             .or_else(|| programs.find_map(|it| self.program(it)))
-            .or_else(|| row.anywhere.as_ref().and_then(|it| self.nowhere(it)));
+            .or_else(|| row.anywhere.as_ref().and_then(|it| self.nowhere(it)))
+            .or_else(|| self.part(row, version))
+            .or_else(|| self.not_executable(row, version));
         let needs = |it: &&Needed| {
             let version = self.version(&it.distribution);
             version.is_some_and(|version| {
@@ -115,14 +115,19 @@ impl Process<'_> {
             })
         };
         let needed_by = row.always.iter().find(needs);
+        let missing = missing?;
+        let when = match missing.when.as_str() {
+            "" => row.when.clone(),
+            when => when.to_owned(),
+        };
         Some(MissingTool {
             package: row.package.clone(),
             version: version.clone(),
-            when: row.when.clone(),
+            when,
             needed_by: needed_by
                 .map(|it| it.distribution.clone())
                 .unwrap_or_default(),
-            ..missing?
+            ..missing
         })
     }
 
@@ -232,6 +237,73 @@ impl Process<'_> {
                 &headers.system,
                 "/usr/include".to_owned(),
             )
+        })
+    }
+
+    /// A program that a compiler of the system executes and that is nowhere in the image.
+    fn helper(&self, helpers: &[Header], compiler: &str) -> Option<MissingTool> {
+        let is_systems = directory_of(compiler) == "/usr/bin";
+        let is_there = |helper: &&Header| {
+            let mut files = self.anywhere.iter();
+            files.any(|it| it.name() == helper.file && self.root.resolve(&it.path()).is_ok())
+        };
+        let missing = helpers.iter().find(|it| is_systems && !is_there(it))?;
+        Some(MissingTool {
+            kind: ToolKind::CompilerProgram,
+            tool: missing.file.clone(),
+            searched: compiler.to_owned(),
+            says: missing.says.clone(),
+            ..MissingTool::default()
+        })
+    }
+
+    /// A file of the package that is not there.
+    fn part(&self, row: &Tool, version: &str) -> Option<MissingTool> {
+        let is_there = |path: &str| self.root.resolve(path).is_ok();
+        let sites = &self.environment.sites;
+        let is_missing = |part: &&Part| {
+            let (package, _) = part.path.split_once('/').unwrap_or((&part.path, ""));
+            let mut sites = sites.iter();
+            let site = sites.find(|it| is_there(&format!("{it}/{package}/__init__.py")));
+            is_since(version, &part.since)
+                && is_until(version, &part.until)
+                && part
+                    .unless
+                    .iter()
+                    .all(|it| self.launch.variable(it).is_empty())
+                && !part.other.iter().any(|it| is_there(it))
+                && site.is_some_and(|it| !is_there(&format!("{it}/{}", part.path)))
+        };
+        let missing = row.parts.iter().find(is_missing)?;
+        Some(MissingTool {
+            kind: ToolKind::PackageFile,
+            tool: missing.path.clone(),
+            searched: missing.path.clone(),
+            when: missing.when.clone().unwrap_or_default(),
+            says: missing.says.clone(),
+            ..MissingTool::default()
+        })
+    }
+
+    /// A program that a variable names, which is there and must not be executed.
+    fn not_executable(&self, row: &Tool, version: &str) -> Option<MissingTool> {
+        let user = &self.launch.user.credentials;
+        let is_file = |path: &str| {
+            let node = self.root.resolve_as(path, user).ok();
+            node.is_some_and(|it| it.content().is_some() && !it.allows(user, Access::Execute))
+        };
+        let mut named = row.named.iter().filter(|it| is_since(version, &it.since));
+        named.find_map(|it| {
+            let path = self.launch.environment.get(&it.variable)?;
+            let is_refused = path.starts_with('/') && is_file(path);
+            is_refused.then(|| MissingTool {
+                kind: ToolKind::NotExecutable,
+                tool: path.clone(),
+                variable: it.variable.clone(),
+                searched: path.clone(),
+                says: it.says.clone(),
+                ..MissingTool::default()
+            })
         })
     }
 

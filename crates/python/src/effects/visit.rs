@@ -18,7 +18,10 @@ impl<'a> Visitor<'a> for Effects<'a> {
                     .iter()
                     .for_each(|it| self.visit_decorator(it));
                 let outer = self.function;
-                self.functions += usize::from(outer.is_none());
+                if outer.is_none() {
+                    self.functions += 1;
+                    self.function_start = statement.start();
+                }
                 self.function = outer.or(Some(&function.name));
                 self.visit_parameters(&function.parameters);
                 self.visit_body(&function.body);
@@ -34,6 +37,7 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 let names = global.names.iter().map(|it| it.as_str());
                 self.constants
                     .extend(names.clone().map(|name| (name, None)));
+                self.plain.extend(names.clone().map(|name| (name, None)));
                 self.names.extend(names);
             }
             Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {

@@ -90,6 +90,17 @@ impl<F: Files> Interpreter<'_, F> {
                     Outcome::Failed(failure) => Err(failure),
                 }
             }
+            Step::Use(it) if self.lacks(&it.module, &it.name) => {
+                let place = Place {
+                    module: frame.module.to_owned(),
+                    line: it.line,
+                };
+                let missing = self.within(place, |at| at.missing(&it.module, Some(&it.name)));
+                Err(Arc::new(Failure {
+                    class: failure::ATTRIBUTE_ERROR.to_owned(),
+                    missing: missing.missing.clone(),
+                }))
+            }
             Step::Raise(class) if class.is_empty() => {
                 Err(handled.cloned().unwrap_or_else(|| raised("?")))
             }

@@ -50,6 +50,7 @@ impl From<bool> for Answer {
 
 pub(super) const NOT_FOUND: &str = "ModuleNotFoundError";
 pub(super) const IMPORT_ERROR: &str = "ImportError";
+pub(super) const ATTRIBUTE_ERROR: &str = "AttributeError";
 pub(super) const EXIT: &str = "SystemExit";
 
 /// Classes that are no base classes of those above.
@@ -93,7 +94,7 @@ pub(super) fn catches(classes: &[String], raised: &str) -> Answer {
             IMPORT_ERROR if raised == NOT_FOUND => return Answer::Yes,
             class if class == raised => return Answer::Yes,
             class => {
-                let is_import = [NOT_FOUND, IMPORT_ERROR, EXIT];
+                let is_import = [NOT_FOUND, IMPORT_ERROR, ATTRIBUTE_ERROR, EXIT];
                 let is_unrelated = is_import.contains(&raised)
                     && (UNRELATED.contains(&class) || is_import.contains(&class));
                 if !is_unrelated {

@@ -65,6 +65,15 @@ pub enum Source<F> {
     Compiled(F, F),
 }
 
+impl<F: Copy + Eq> Source<F> {
+    fn has(self, file: F) -> bool {
+        match self {
+            Source::Text(it) | Source::Binary(it) => it == file,
+            Source::Compiled(one, other) => one == file || other == file,
+        }
+    }
+}
+
 /// How an interpreter finds modules.
 #[derive(Debug, Clone)]
 pub struct Search<F> {
@@ -76,14 +85,33 @@ pub struct Search<F> {
     pub is_known: bool,
     /// Modules that the interpreter itself may contain.
     pub builtin: BTreeSet<String>,
-    /// Modules that are no failure if they are absent: parts of the standard library.
+    /// Modules of the standard library, which are no failure if they are absent.
     pub optional: BTreeSet<String>,
+    /// Whether the directories of the standard library have all of it that there is: then an absent module is a failure.
+    pub is_standard_whole: bool,
+    /// Modules that are found in the standard library wherever the search path begins: those that every Python has imported by then.
+    pub frozen: BTreeSet<String>,
     /// Modules that packages find by other means: top-level name of the package, and prefix of the modules.
     pub finders: Vec<(String, String)>,
+    /// What functions of modules bring without files: the module, the function, and the prefix of the modules.
+    pub brought: Vec<Brought>,
+    /// What the import of a module imports besides what its text shows: the module, and what it needs.
+    pub hidden: Vec<(String, String)>,
     /// The interpreter.
     pub platform: Platform,
     /// Maximum number of directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
     pub most_lookups: u64,
+}
+
+/// Modules that a function of a module brings without files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    /// The module with the function.
+    pub by: String,
+    /// The function.
+    pub function: String,
+    /// All modules that it brings are this one or below it.
+    pub prefix: String,
 }
 
 /// What becomes of an import.
@@ -108,6 +136,8 @@ pub struct Interpreter<'f, F: Files> {
     patched: BTreeSet<String>,
     /// Whether a module changes where modules are found.
     is_search_changed: bool,
+    /// Whether the standard library is executed: a module that comes before one of its own may break it.
+    executes_standard: bool,
     lookups: u64,
     /// The imports that are being executed.
     stack: Vec<Place>,
@@ -125,6 +155,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             provided: BTreeSet::new(),
             patched: BTreeSet::new(),
             is_search_changed: !search.is_known,
+            executes_standard: search.has_shadow(files),
             lookups: 0,
             stack: Vec::new(),
             main: String::new(),
@@ -255,7 +286,10 @@ impl<'f, F: Files> Interpreter<'f, F> {
             return Outcome::Unknown;
         }
         self.take_effects(name, &facts);
-        match self.execute_steps(name, &facts) {
+        match self
+            .execute_steps(name, &facts)
+            .and_then(|()| self.import_hidden(name))
+        {
             Ok(()) => {
                 self.modules.set(name, State::Done);
                 Outcome::Imported
@@ -277,8 +311,26 @@ impl<'f, F: Files> Interpreter<'f, F> {
             true => facts.changes_search_as_main,
             false => facts.changes_search || facts.adds_finders && !is_known,
         };
-        self.provided.extend(facts.provided.iter().cloned());
+        let provided = facts.provided.iter();
+        self.provided
+            .extend(provided.map(|it| provided_name(name, it)));
         self.patched.extend(facts.patched.iter().cloned());
+    }
+
+    /// What the import of a module imports that its text does not show.
+    fn import_hidden(&mut self, module: &str) -> Result<(), Arc<Failure>> {
+        let search = self.search;
+        let of_module = search.hidden.iter().filter(|(it, _)| it == module);
+        for (_, needed) in of_module {
+            let place = Place {
+                module: module.to_owned(),
+                line: 0,
+            };
+            if let Outcome::Failed(failure) = self.within(place, |it| it.import_dotted(needed)) {
+                return Err(failure);
+            }
+        }
+        Ok(())
     }
 
     fn missing(&self, module: &str, name: Option<&str>) -> Arc<Failure> {
@@ -294,6 +346,14 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 chain: self.stack[self.stack.len().saturating_sub(MOST_PLACES)..].to_vec(),
             })),
         })
+    }
+}
+
+/// The name of a module that another puts into `sys.modules`; one that begins with a dot is below it.
+fn provided_name(by: &str, name: &str) -> String {
+    match name.starts_with('.') {
+        true => format!("{by}{name}"),
+        false => name.to_owned(),
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Module<F> {
     pub facts: Option<Arc<ModuleFacts>>,
     /// The directories of its submodules; `None` if it is no package.
     pub path: Option<Vec<F>>,
+    /// Whether it is one of the standard library.
+    pub is_standard: bool,
     /// The first import of it.
     pub imported_by: Place,
     /// How far its import is.
@@ -62,6 +64,7 @@ impl<F> Module<F> {
             file,
             facts,
             path: None,
+            is_standard: false,
             imported_by: Place::default(),
             state: State::Done,
         };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::failure::Answer;
+use super::failure::{Answer, Place};
 use super::module::ModuleKind;
 use super::{Files, Interpreter};
 use crate::facts::{Import, ModuleFacts};
@@ -110,11 +110,24 @@ impl<F: Files> Interpreter<'_, F> {
         answer
     }
 
-    /// The line that a module has reached whose own import is executed: nothing after it has bound a name. For an import of another module, in
-    /// a circle, it is not certain how far this one is.
-    fn reached(&self, module: &str) -> Option<u32> {
-        let place = self.stack.last()?;
-        (place.module == module).then_some(place.line)
+    /// The line that a module has reached whose import is not at its end: nothing after it was executed. The imports that lead from there to
+    /// the present one are all of modules below it, which nothing can import before it.
+    pub(super) fn reached(&self, module: &str) -> Option<u32> {
+        let at = self.stack.iter().rposition(|it| it.module == module)?;
+        let is_below = |place: &Place| {
+            let rest = place.module.strip_prefix(module);
+            rest.is_some_and(|it| it.starts_with('.'))
+        };
+        let place = self.stack.get(at)?;
+        let is_inside = place.line > 0 && self.stack.get(at + 1..)?.iter().all(is_below);
+        is_inside.then_some(place.line)
+    }
+
+    /// Whether a module that comes before one of the standard library certainly lacks an attribute.
+    pub(super) fn lacks(&mut self, module: &str, name: &str) -> bool {
+        let found = self.modules.get(module);
+        let is_shadow = found.is_some_and(|it| self.is_shadow(it) && it.path.is_none());
+        is_shadow && self.has_name(module, name) == Answer::No
     }
 
     /// The facts of a module that was found; those of the standard library are read only here.

@@ -1,7 +1,8 @@
 //! Finds the file of a module.
 
 use super::module::{Located, Module, ModuleKind};
-use super::{Files, Found, Interpreter, Source};
+use super::{Files, Found, Interpreter, Search, Source, provided_name};
+use crate::facts::{DynamicSubmodules, ModuleFacts};
 
 impl<F: Files> Interpreter<'_, F> {
     /// Finds a module whose package is imported.
@@ -14,6 +15,7 @@ impl<F: Files> Interpreter<'_, F> {
             Some((package, last)) => (Some(package), last),
         };
         let path = match package {
+            None if self.search.frozen.contains(name) => self.search.standard.clone(),
             None => self.search.path.clone(),
             Some(package) => {
                 let module = self.modules.get(package);
@@ -61,11 +63,15 @@ impl<F: Files> Interpreter<'_, F> {
             .rsplit_once('.')
             .and_then(|(it, _)| self.modules.get(it));
         let is_standard = match above {
-            Some(package) => package.kind == ModuleKind::Standard,
+            Some(package) => package.is_standard,
             None => self.search.standard.contains(&directory),
         };
-        match source {
+        let module = match source {
             Source::Binary(file) => Module::new(name, ModuleKind::Opaque, Some(file), None),
+            Source::Text(file) if is_standard && self.executes_standard => {
+                let facts = self.files.facts(file);
+                Module::new(name, ModuleKind::Source, Some(file), facts)
+            }
             Source::Compiled(file, _) if is_standard => {
                 Module::new(name, ModuleKind::Opaque, Some(file), None)
             }
@@ -80,7 +86,33 @@ impl<F: Files> Interpreter<'_, F> {
                 let facts = self.files.facts(file);
                 Module::new(name, ModuleKind::Source, Some(file), facts)
             }
+        };
+        Module {
+            is_standard,
+            ..module
         }
+    }
+
+    /// The file of a module, or of the package that it is in, if the search path has another of the same name after it.
+    pub fn shadow(&self, module: &str) -> Option<F::File> {
+        let top = module.split('.').next()?;
+        let file = self.modules.get(top)?.file?;
+        let is_other = |directory: &F::File| match self.files.find(*directory, top) {
+            Some(Found::Package(_, source) | Found::Module(source)) => !source.has(file),
+            Some(Found::Directory(_)) | None => false,
+        };
+        let has = |directory: &&F::File| match self.files.find(**directory, top) {
+            Some(Found::Package(_, source) | Found::Module(source)) => source.has(file),
+            Some(Found::Directory(_)) | None => false,
+        };
+        let mut path = self.search.path.iter().skip_while(|it| !has(it));
+        path.any(is_other).then_some(file)
+    }
+
+    /// Whether a module is a file that comes before the one of the standard library.
+    pub(super) fn is_shadow(&self, module: &Module<F::File>) -> bool {
+        let is_own = module.kind == ModuleKind::Source && !module.is_standard;
+        is_own && self.search.optional.contains(&module.name)
     }
 
     /// A module that no directory has: anything else that could bring it makes it unknown.
@@ -96,7 +128,8 @@ impl<F: Files> Interpreter<'_, F> {
         if self.provided.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
         }
-        let is_optional = self.search.optional.contains(name);
+        let is_standard = self.search.optional.contains(name);
+        let is_optional = is_standard && !self.search.is_standard_whole;
         if is_optional || self.search.finders.iter().any(has_finder) || self.is_search_changed {
             return Located::Unknown;
         }
@@ -121,10 +154,43 @@ impl<F: Files> Interpreter<'_, F> {
             ModuleKind::Source | ModuleKind::Standard => {
                 let facts = module.facts.clone();
                 let facts = facts.or_else(|| module.file.and_then(|it| self.files.facts(it)));
-                facts.is_none_or(|it| {
-                    it.has_dynamic_submodules || it.provided.iter().any(|it| it == name)
+                facts.is_none_or(|facts| {
+                    let mut provided = facts.provided.iter();
+                    self.brings(package, &facts, name)
+                        || provided.any(|it| provided_name(package, it) == name)
                 })
             }
         }
+    }
+
+    /// Whether the code of a package may have brought a module that has no file.
+    fn brings(&self, package: &str, facts: &ModuleFacts, name: &str) -> bool {
+        let reached = self.reached(package);
+        let may = |code: &DynamicSubmodules| {
+            let mut known = self.search.brought.iter();
+            let known = known.find(|it| it.by == package && it.function == code.function);
+            let is_below = known.is_none_or(|it| {
+                let rest = name.strip_prefix(it.prefix.as_str());
+                rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
+            });
+            is_below && reached.is_none_or(|line| line >= code.line)
+        };
+        facts.has_dynamic_submodules
+            && (facts.dynamic_submodules.is_empty() || facts.dynamic_submodules.iter().any(may))
+    }
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Search<T> {
+    /// Whether a directory before the standard library has a module of the same name as one of it.
+    pub(super) fn has_shadow(&self, files: &impl Files<File = T>) -> bool {
+        let before = self.path.iter();
+        let before = before.take_while(|it| !self.standard.contains(it));
+        let is_shadowed = |directory: &T, name: &String| {
+            let found = files.find(*directory, name);
+            matches!(found, Some(Found::Package(..) | Found::Module(_)))
+        };
+        let mut names = self.optional.iter().filter(|it| !self.frozen.contains(*it));
+        let before: Vec<&T> = before.collect();
+        names.any(|name| before.iter().any(|it| is_shadowed(it, name)))
     }
 }

@@ -18,10 +18,9 @@ const NOT_OF_THE_TABLE: [&str; 9] = [
     "CUDA_VISIBLE_DEVICES",
 ];
 /// What fails and is not judged: what another package may bring, and the values of flags.
-const NOT_JUDGED_ON_A_GPU: [(&str, &str); 5] = [
+const NOT_JUDGED_ON_A_GPU: [(&str, &str); 4] = [
     ("XLA_FLAGS", "--xla_gpu_autotune_level=x"),
     ("JAX_PLATFORMS", "nosuch"),
-    ("JAX_PLATFORMS", "rocm"),
     ("JAX_PLATFORM_NAME", "nosuch"),
     ("XLA_FLAGS", "--nosuch"),
 ];
@@ -164,6 +163,13 @@ fn a_platform_needs_its_plugin() {
     assert!(!fails("cuda", &gpu, &["jax_plugins"]));
     assert!(fails("tpu", &gpu, &["jax_plugins"]));
     assert!(!fails("tpu", &gpu, &["jax_plugins", "libtpu"]));
+    assert!(fails("rocm,cuda", &gpu, &["jax_plugins"]));
+    assert!(!fails(
+        "rocm,cuda",
+        &gpu,
+        &["jax_plugins", "jax_rocm7_plugin"]
+    ));
+    assert!(!fails("rocm", &[("jax", "0.6.2")], &["jax_plugins"]));
 }
 
 /// In a Dockerfile, any module may be there.
