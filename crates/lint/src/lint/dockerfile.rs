@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod clones;
 mod copies;
 mod directives;
 mod files;

@@ -8,6 +8,7 @@ use super::super::script::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
+use super::clones::Clone;
 use super::copies::{Copy, place};
 
 /// The maximum number of directories in one search path.
@@ -29,6 +30,8 @@ pub struct State<'c> {
     pub copies: Vec<Copy>,
     /// Where files are that come from other stages.
     pub foreign: Vec<String>,
+    /// Repositories that commands cloned.
+    pub clones: Vec<Clone>,
     /// The working directory; that of an unknown base image counts as `/`.
     pub directory: String,
     /// Whether `SHELL` sets a shell with a different syntax.
@@ -72,6 +75,7 @@ impl<'c> State<'c> {
             arguments: BTreeMap::new(),
             copies: Vec::new(),
             foreign: Vec::new(),
+            clones: Vec::new(),
             directory: "/".to_owned(),
             foreign_shell: false,
             written: Vec::new(),
@@ -86,6 +90,7 @@ impl<'c> State<'c> {
             foreign_shell: self.foreign_shell,
             copies: self.copies.clone(),
             foreign: self.foreign.clone(),
+            clones: self.clones.clone(),
             directory: self.directory.clone(),
             ..State::new(self.recorder.clone(), self.stage.base.clone())
         }

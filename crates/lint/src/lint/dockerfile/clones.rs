@@ -1,0 +1,120 @@
+//! Repositories that commands clone, and packages that are built from their directories.
+
+use super::super::facts::Pin;
+use super::super::install::{Argument, Project};
+use super::super::source_builds::{is_built_from, without_git};
+use super::copies::absolute;
+use super::session::Session;
+use super::state::{MAX_PARTS, State};
+use imgcheck_base::error::Result;
+use imgcheck_base::lexical::name_of;
+use imgcheck_base::version::requirement::normalized;
+
+/// A repository in a directory of the stage.
+#[derive(Debug, std::clone::Clone)]
+pub struct Clone {
+    directory: String,
+    /// The address, with the branch or tag after `@`.
+    address: String,
+}
+
+/// Options of `git clone` with a value in the next word.
+const VALUES: &[&str] = &[
+    "--branch",
+    "--config",
+    "--depth",
+    "--filter",
+    "--jobs",
+    "--origin",
+    "--reference",
+    "--shallow-since",
+    "-b",
+    "-c",
+    "-j",
+    "-o",
+];
+
+impl State<'_> {
+    /// Handles `git clone ADDRESS [DIRECTORY]`.
+    pub fn clone_repository(&mut self, words: &[Argument], session: &Session) {
+        let mut words = words.iter().filter(|it| it.known);
+        let is_clone = words.next().is_some_and(|it| name_of(&it.text) == "git")
+            && words.next().is_some_and(|it| it.text == "clone");
+        let (mut branch, mut places) = (None, Vec::new());
+        while let Some(word) = words.next() {
+            let (name, joined) = word.text.split_once('=').unwrap_or((&word.text, ""));
+            if !word.text.starts_with('-') {
+                places.push(word.text.as_str());
+                continue;
+            }
+            let value = match VALUES.contains(&word.text.as_str()) {
+                true => words.next().map_or("", |it| it.text.as_str()),
+                false => joined,
+            };
+            if matches!(name, "-b" | "--branch") {
+                branch = Some(value);
+            }
+        }
+        let Some(address) = places.first().filter(|_| is_clone) else {
+            return;
+        };
+        let address = address.trim_end_matches('/');
+        let own = name_of(address).trim_end_matches(".git");
+        let directory = places.get(1).copied().unwrap_or(own);
+        let branch = branch.map(|it| format!("@{it}")).unwrap_or_default();
+        if self.clones.len() < MAX_PARTS {
+            self.clones.push(Clone {
+                directory: absolute(self.directory(session), directory),
+                address: format!("{address}{branch}"),
+            });
+        }
+    }
+
+    /// The package that a command builds from the directory of a repository, if it is one that needs PyTorch or nvcc.
+    pub fn cloned(&self, package: &Argument, session: &Session) -> Result<Option<Pin>> {
+        let path = &package.text;
+        let is_below = path.contains('/') && !path.contains([':', '@', '=', '<', '>']);
+        let project = Project::of(path);
+        let project = project.or_else(|| Project::of(&format!("./{path}")).filter(|_| is_below));
+        let Some(project) = project.filter(|_| package.known) else {
+            return Ok(None);
+        };
+        let directory = absolute(self.directory(session), &project.path);
+        let clones = self.clones.iter().rev();
+        let mut inside = clones.filter_map(|it| Some((it, it.below(&directory)?)));
+        let Some((clone, below)) = inside.next() else {
+            return Ok(None);
+        };
+        let subdirectory = match below {
+            "" => String::new(),
+            below => format!("#subdirectory={below}"),
+        };
+        let address = format!("{}{subdirectory}", clone.address);
+        let name = match below {
+            "" => name_of(without_git(&clone.address)),
+            below => name_of(below),
+        };
+        let pin = Pin {
+            name: normalized(name),
+            manager: "pip".to_owned(),
+            specifier: format!("@ git+{address}"),
+            text: match project.path.trim_end_matches('/') {
+                "." => address,
+                path => path.to_owned(),
+            },
+            ..Pin::default()
+        };
+        Ok(is_built_from(&pin)?.then_some(pin))
+    }
+}
+
+impl Clone {
+    /// The part of a path below its directory.
+    fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let rest = path.strip_prefix(self.directory.as_str())?;
+        match rest.is_empty() {
+            true => Some(rest),
+            false => rest.strip_prefix('/'),
+        }
+    }
+}
