@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod clones;
 mod copies;
+mod described;
 mod directives;
 mod files;
 mod origins;
@@ -12,6 +13,7 @@ mod run;
 mod search_path;
 mod session;
 mod state;
+mod venv;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -31,6 +33,9 @@ use super::variables::{Expanded, unquote};
 use super::words::words;
 use imgcheck_base::error::Result;
 use imgcheck_base::reference::name::Name;
+
+pub use self::arguments::MAX_VARIABLES;
+pub use self::described::{Described, described};
 
 /// The maximum number of stages.
 const MAX_STAGES: usize = 256;

@@ -23,6 +23,8 @@ pub struct Stage {
     pub base: Option<Base>,
     /// The releases of Python that a project supports, as in `requires-python`; empty if it does not say.
     pub requires_python: String,
+    /// The Pythons that the file names, as `3.11`, by environment; empty for the Python of the default one.
+    pub pythons: BTreeMap<String, String>,
     /// The packages in order of installation, including those of parent stages.
     pub pins: Vec<Pin>,
     /// Variables set by `ENV` in this stage.

@@ -148,13 +148,16 @@ fn bound_in_conda<'s>(pins: &[&'s Pin], knowledge: &'s PinKnowledge) -> Vec<Pinn
     by_conda.filter_map(of_pin).collect()
 }
 
-/// The Pythons that conda installs into the environment of a package, and that of the base image, as `3.12`.
+/// The Pythons that conda installs into the environment of a package, that of the environment, or that of the base image, as `3.12`.
 pub fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
     let is_python = |it: &Pin| it.manager == "conda" && it.component == "python";
     let installed = pins.iter().filter(|it| is_python(it) && !it.conditional);
     let beside = installed.filter(|it| it.environment == pin.environment);
     let mut found: Vec<&str> = beside.filter_map(|it| it.version.as_deref()).collect();
-    if pin.environment.is_empty() && pin.manager == "pip" {
+    let named = stage.pythons.get(&pin.environment).map(String::as_str);
+    found.extend(named.filter(|it| !it.is_empty() && pin.manager == "pip"));
+    let is_default = pin.environment.is_empty() && !stage.pythons.contains_key("");
+    if (is_default || named == Some("")) && pin.manager == "pip" {
         let base = stage.base.iter().filter(|base| base.is_python());
         let claims = base.flat_map(|base| &base.claims);
         let claimed = claims.filter(|claim| claim.subject == "python");

@@ -13,13 +13,21 @@ use table::{Build, Builds};
 
 pub use table::{is_built_from, without_git};
 
-/// Those of all stages. Only a Dockerfile says where it builds.
+/// The types of files that say where they build.
+const COMMANDS: &[FileKind] = &[
+    FileKind::Dockerfile,
+    FileKind::Skypilot,
+    FileKind::Dstack,
+    FileKind::Devcontainer,
+];
+
+/// Those of all stages. A list of packages does not say how they are built.
 ///
 /// # Errors
 /// The table is broken, which the tests exclude.
 pub fn all(stages: &[Stage], kind: &str) -> Result<Vec<SourceBuild>> {
     let mut found = Vec::new();
-    if kind != FileKind::Dockerfile.name() {
+    if !COMMANDS.iter().any(|it| it.name() == kind) {
         return Ok(found);
     }
     for (at, stage) in stages.iter().enumerate() {

@@ -175,6 +175,7 @@ impl State<'_> {
         }
         activate(&words, session);
         self.clone_repository(&words, session);
+        self.virtual_environment(&words);
         if name == "cd" && words.len() == 2 {
             session.directory = Some(absolute(self.directory(session), &words[1].text));
         }

@@ -85,6 +85,8 @@ impl<'c> State<'c> {
 
     /// A stage on top of this one, with its packages, variables and shell but without its arguments.
     pub fn child(&self) -> Self {
+        let mut child = State::new(self.recorder.clone(), self.stage.base.clone());
+        child.stage.pythons.clone_from(&self.stage.pythons);
         State {
             env: self.env.clone(),
             foreign_shell: self.foreign_shell,
@@ -92,7 +94,7 @@ impl<'c> State<'c> {
             foreign: self.foreign.clone(),
             clones: self.clones.clone(),
             directory: self.directory.clone(),
-            ..State::new(self.recorder.clone(), self.stage.base.clone())
+            ..child
         }
     }
 
