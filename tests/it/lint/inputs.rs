@@ -235,7 +235,10 @@ fn what_is_named_like_a_dockerfile_gets_a_way_to_go() {
         errors.iter().map(ToString::to_string).collect::<String>()
     };
     let manifest = said("apiVersion: v1\nkind: Pod\n");
-    assert!(manifest.contains("imgcheck preflight Dockerfile"), "{manifest}");
+    assert!(
+        manifest.contains("imgcheck preflight Dockerfile"),
+        "{manifest}"
+    );
     for template in ["FROM {{ base }}\n", "{% if a %}\nFROM a\n{% endif %}\n"] {
         let template = said(template);
         assert!(template.contains("the file is a template"), "{template}");
