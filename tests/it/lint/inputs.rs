@@ -231,8 +231,7 @@ fn what_is_named_like_a_dockerfile_gets_a_way_to_go() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("Dockerfile"), text).unwrap();
         let (_, report) = json(folder.path(), &["Dockerfile"]);
-        let errors = report["errors"].as_array().unwrap().clone();
-        errors.iter().map(ToString::to_string).collect::<String>()
+        report["errors"].to_string()
     };
     let manifest = said("apiVersion: v1\nkind: Pod\n");
     assert!(
@@ -245,5 +244,6 @@ fn what_is_named_like_a_dockerfile_gets_a_way_to_go() {
     }
     let broken = said("FROM a\nNO {{ x }}\n");
     assert!(!broken.contains("template"), "{broken}");
-    assert_eq!(said("FROM a\nRUN docker ps --format '{{.Names}}'\n"), "");
+    let fine = said("FROM a\nRUN docker ps --format '{{.Names}}'\n");
+    assert_eq!(fine, "null");
 }

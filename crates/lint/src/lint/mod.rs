@@ -24,6 +24,7 @@ mod load;
 mod lock;
 mod marker;
 mod never_built;
+mod ngc;
 mod other_cudas;
 mod pin;
 mod pin_knowledge;

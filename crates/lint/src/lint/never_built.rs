@@ -2,6 +2,7 @@
 
 use super::facts::{Pin, Stage};
 use super::faults::NeverBuilt;
+use super::ngc;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{Release, distinct, is_in, is_major_minor, is_release};
 use imgcheck_base::version::{first_numbers, newer};
@@ -162,6 +163,12 @@ pub fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
         let claims = base.flat_map(|base| &base.claims);
         let claimed = claims.filter(|claim| claim.subject == "python");
         found.extend(claimed.map(|claim| claim.version.as_str()));
+        found.extend(
+            stage
+                .base
+                .as_ref()
+                .and_then(|it| ngc::version_of(it, "python")),
+        );
     }
     let minors = found.into_iter().filter_map(|it| first_numbers(it, 2));
     minors.filter(|it| is_major_minor(it)).collect()

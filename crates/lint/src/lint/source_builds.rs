@@ -9,7 +9,7 @@ use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::is_in;
 use imgcheck_base::error::Result;
 use imgcheck_model::finding::Severity;
-use table::{Build, Builds};
+use table::{Build, Builds, names_commit};
 
 pub use table::{is_built_from, without_git};
 
@@ -106,7 +106,8 @@ impl Builds {
         if pin.no_build_isolation {
             return None;
         }
-        let severity = match build.pyproject == Some(true) || self.has_new_pip(stage)? {
+        let is_isolated = build.pyproject == Some(true) && !names_commit(pin);
+        let severity = match is_isolated || self.has_new_pip(stage)? {
             true => Severity::Warning,
             false => Severity::Note,
         };

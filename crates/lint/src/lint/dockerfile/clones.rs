@@ -35,8 +35,17 @@ const VALUES: &[&str] = &[
 ];
 
 impl State<'_> {
-    /// Handles `git clone ADDRESS [DIRECTORY]`.
+    /// Handles `git clone ADDRESS [DIRECTORY]`, and commands that choose another commit.
     pub fn clone_repository(&mut self, words: &[Argument], session: &Session) {
+        if let Some(directory) = moved(words) {
+            let directory = absolute(self.directory(session), directory);
+            let clones = self.clones.iter_mut().rev();
+            let mut inside = clones.filter(|it| it.below(&directory).is_some());
+            if let Some(clone) = inside.next() {
+                clone.address = format!("{}@", clone.address);
+            }
+            return;
+        }
         let mut words = words.iter().filter(|it| it.known);
         let is_clone = words.next().is_some_and(|it| name_of(&it.text) == "git")
             && words.next().is_some_and(|it| it.text == "clone");
@@ -99,13 +108,24 @@ impl State<'_> {
             manager: "pip".to_owned(),
             specifier: format!("@ git+{address}"),
             text: match project.path.trim_end_matches('/') {
-                "." => address,
+                "." => address.trim_end_matches('@').to_owned(),
                 path => path.to_owned(),
             },
             ..Pin::default()
         };
         Ok(is_built_from(&pin)?.then_some(pin))
     }
+}
+
+/// The directory in which a command of Git may leave the newest commit: `git checkout v1.0`, `git -C DIRECTORY reset --hard 22.02`.
+fn moved(words: &[Argument]) -> Option<&str> {
+    let text = |at: usize| words.get(at).map_or("", |it| it.text.as_str());
+    let (directory, verb) = match (name_of(text(0)), text(1)) {
+        ("git", "-C") => (text(2), text(3)),
+        ("git", verb) => ("", verb),
+        _ => return None,
+    };
+    matches!(verb, "checkout" | "switch" | "reset").then_some(directory)
 }
 
 impl Clone {

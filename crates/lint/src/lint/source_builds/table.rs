@@ -84,6 +84,12 @@ pub fn without_git(address: &str) -> &str {
     address.rsplit_once('@').map_or(address, |(_, it)| it)
 }
 
+/// Whether the address of a package names a commit, so that its build may be an older one than the table is about.
+pub fn names_commit(pin: &Pin) -> bool {
+    let address = pin.specifier.split('#').next().unwrap_or_default();
+    address.contains("git+") && address.rsplit('/').next().unwrap_or_default().contains('@')
+}
+
 impl Builds {
     /// The built-in table, which is read on first use.
     ///
