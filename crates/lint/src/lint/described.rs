@@ -7,19 +7,17 @@
 //! - `devcontainer.json`: <https://containers.dev/implementors/json_reference/>
 
 mod devcontainer;
+mod parts;
 
-use std::ops::Range;
-
-use super::compose::pairs;
 use super::context::{Context, Neighbour};
 use super::dockerfile::{self, Described};
-use super::facts::{Base, Stage, Variable};
+use super::facts::Stage;
 use super::kind::FileKind;
 use super::requirements::{self, Gathered, Line};
 use super::text::Text;
 use imgcheck_base::document::{self, Node};
 use imgcheck_base::error::Result;
-use imgcheck_base::reference::name::Name;
+use parts::{image, scalar, variables};
 
 /// Reads such a file.
 pub fn read(text: &Text<'_>, kind: FileKind, context: &Context<'_>) -> Result<Vec<Stage>> {
@@ -124,44 +122,6 @@ fn dstack(text: &Text<'_>, document: &Node) -> Described {
         sees_files: true,
         ..Described::default()
     }
-}
-
-/// A text and its place.
-fn scalar(node: &Node) -> (String, Range<usize>) {
-    (
-        node.text().unwrap_or_default().to_owned(),
-        node.span.clone(),
-    )
-}
-
-/// The image that a value names after a prefix; `None` without the prefix, or for an empty value.
-fn image(text: &Text<'_>, node: &Node, prefix: &str) -> Option<Base> {
-    let written = node
-        .text()?
-        .strip_prefix(prefix)
-        .filter(|it| !it.is_empty())?;
-    let name = written.parse::<Name>().ok();
-    let span = text.without_quotes(node.span.clone());
-    Some(Base {
-        written: written.to_owned(),
-        reference: name.is_some().then(|| written.to_owned()),
-        repository: name.map(|name| name.repository).unwrap_or_default(),
-        location: text.location(span.end.saturating_sub(written.len())..span.end),
-        ..Base::default()
-    })
-}
-
-/// Variables that have a value.
-fn variables(text: &Text<'_>, node: Option<&Node>) -> Vec<Variable> {
-    let valued = pairs(node).filter_map(|(name, value, node)| {
-        Some(Variable {
-            name: name.to_owned(),
-            value: value?.to_owned(),
-            location: text.location(text.without_quotes(node.span.clone())),
-            ..Variable::default()
-        })
-    });
-    valued.take(dockerfile::MAX_VARIABLES).collect()
 }
 
 /// Packages of a list. The tool reports what it does not understand.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{image, scalar, variables};
+use super::parts::{image, scalar, variables};
 use crate::lint::build::{self, Request};
 use crate::lint::context::Context;
 use crate::lint::dockerfile::{self, Build, Described};

@@ -3,20 +3,12 @@
 use super::super::facts::Pin;
 use super::super::install::{Argument, Project};
 use super::super::source_builds::{is_built_from, without_git};
-use super::copies::absolute;
+use super::copies::{Clone, absolute};
 use super::session::Session;
 use super::state::{MAX_PARTS, State};
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
 use imgcheck_base::version::requirement::normalized;
-
-/// A repository in a directory of the stage.
-#[derive(Debug, std::clone::Clone)]
-pub struct Clone {
-    directory: String,
-    /// The address, with the branch or tag after `@`.
-    address: String,
-}
 
 /// Options of `git clone` with a value in the next word.
 const VALUES: &[&str] = &[
@@ -126,15 +118,4 @@ fn moved(words: &[Argument]) -> Option<&str> {
         _ => return None,
     };
     matches!(verb, "checkout" | "switch" | "reset").then_some(directory)
-}
-
-impl Clone {
-    /// The part of a path below its directory.
-    fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let rest = path.strip_prefix(self.directory.as_str())?;
-        match rest.is_empty() {
-            true => Some(rest),
-            false => rest.strip_prefix('/'),
-        }
-    }
 }

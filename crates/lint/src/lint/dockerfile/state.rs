@@ -8,8 +8,7 @@ use super::super::script::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
-use super::clones::Clone;
-use super::copies::{Copy, place};
+use super::copies::{Clone, Copy, place};
 
 /// The maximum number of directories in one search path.
 pub const MAX_PARTS: usize = 64;
