@@ -222,11 +222,11 @@ mod tests {
             ("bc d", script.span(7..8))
         );
         let file = "a: |\n  x\n   y\nb: 'z'";
-        let script = Script::default().with_scalar(file, "x\n y\n", 3..11);
-        let script = script.with_scalar(file, "z", 15..18);
+        let script = Script::default().with_scalar(file, "x\n y\n", 3..14);
+        let script = script.with_scalar(file, "z", 17..20);
         assert_eq!(script.text, "x\n y\nz\n");
-        assert_eq!((script.span(3..4), script.span(5..6)), (10..11, 16..17));
-        assert_eq!(Script::default().with_scalar(file, "no", 3..11).text, "");
+        assert_eq!((script.span(3..4), script.span(5..6)), (12..13, 18..19));
+        assert_eq!(Script::default().with_scalar(file, "no", 3..14).text, "");
         assert_eq!(Script::instruction("a `\nb\\", 0, '`').text, "a b\\");
         assert_eq!(Script::new("a\r\nb\\\n", 0).text, "a\nb\\\n");
     }
