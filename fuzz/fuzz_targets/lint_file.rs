@@ -32,6 +32,11 @@ pub fn fuzz(text: &str) {
         "X" => (FileKind::Pixi, "pixi.toml"),
         "S" => (FileKind::Setup, "setup.py"),
         "G" => (FileKind::Setup, "setup.cfg"),
+        "O" => (FileKind::Cog, "cog.yaml"),
+        "T" => (FileKind::Bento, "bentofile.yaml"),
+        "K" => (FileKind::Skypilot, "task.sky.yaml"),
+        "A" => (FileKind::Dstack, ".dstack.yml"),
+        "V" => (FileKind::Devcontainer, "devcontainer.json"),
         _ => (FileKind::Pyproject, "pyproject.toml"),
     };
     let mut parts = text.split("\n%% ");

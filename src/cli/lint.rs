@@ -74,6 +74,11 @@ enum KindArgument {
     Bake,
     Pixi,
     Setup,
+    Cog,
+    Bento,
+    Skypilot,
+    Dstack,
+    Devcontainer,
 }
 
 impl From<KindArgument> for FileKind {
@@ -88,6 +93,11 @@ impl From<KindArgument> for FileKind {
             KindArgument::Bake => FileKind::Bake,
             KindArgument::Pixi => FileKind::Pixi,
             KindArgument::Setup => FileKind::Setup,
+            KindArgument::Cog => FileKind::Cog,
+            KindArgument::Bento => FileKind::Bento,
+            KindArgument::Skypilot => FileKind::Skypilot,
+            KindArgument::Dstack => FileKind::Dstack,
+            KindArgument::Devcontainer => FileKind::Devcontainer,
         }
     }
 }

@@ -82,8 +82,11 @@ fn plain(path: &Path) -> String {
 /// Whether a file uses others.
 fn builds(path: &Path) -> bool {
     let kind = FileKind::of_name(&path.display().to_string());
-    use FileKind::{Bake, Compose, Dockerfile};
-    matches!(kind, Some(Dockerfile | Compose | Bake))
+    use FileKind::{Bake, Bento, Cog, Compose, Devcontainer, Dockerfile, Dstack, Skypilot};
+    matches!(
+        kind,
+        Some(Dockerfile | Compose | Bake | Bento | Cog | Devcontainer | Dstack | Skypilot)
+    )
 }
 
 /// Reads a file. `None` for one that was found in a directory by its name, and is of a different kind by its content.
@@ -130,7 +133,33 @@ fn sources(
             lint::neighbour(path, relative)
         }),
     };
-    read.map(Some)
+    match read {
+        Err(error) if kind == FileKind::Dockerfile => {
+            Err(other_than_dockerfile(&name, &text).unwrap_or(error))
+        }
+        read => read.map(Some),
+    }
+}
+
+/// What a file that cannot be read as a Dockerfile is instead, with the way to judge it; `None` if that is unknown.
+fn other_than_dockerfile(name: &str, text: &str) -> Option<Error> {
+    let lines = text.lines().map(str::trim_start);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let is_manifest = lines.clone().any(|line| line.starts_with("apiVersion:"));
+    let is_template = lines.any(|line| {
+        let is_from = line
+            .get(..5)
+            .is_some_and(|it| it.eq_ignore_ascii_case("from "));
+        line.starts_with("{{") || line.starts_with("{%") || (is_from && line.contains("{{"))
+    });
+    if is_template {
+        let error = Error::usage(format!("{name}: the file is a template"));
+        return Some(error.with_help("lint the file that is rendered from it"));
+    }
+    is_manifest.then(|| {
+        let error = Error::usage(format!("{name}: the file is a Kubernetes manifest"));
+        error.with_help(format!("use `imgcheck preflight {name}`"))
+    })
 }
 
 /// The files themselves, and for a directory the files below it that have a known name.
@@ -202,5 +231,6 @@ fn below(directory: &Path, cancellation: &Cancellation) -> Result<Vec<PathBuf>> 
 fn is_of_tool(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let name = name.to_string_lossy();
-    name.starts_with('.') || TOOLS.contains(&name.as_ref())
+    let is_hidden = name.starts_with('.') && name != ".devcontainer";
+    is_hidden || TOOLS.contains(&name.as_ref())
 }

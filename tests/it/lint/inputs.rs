@@ -224,3 +224,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_named_like_a_dockerfile_gets_a_way_to_go() {
+    let said = |text: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("Dockerfile"), text).unwrap();
+        let (_, report) = json(folder.path(), &["Dockerfile"]);
+        report["errors"].to_string()
+    };
+    let manifest = said("apiVersion: v1\nkind: Pod\n");
+    assert!(
+        manifest.contains("imgcheck preflight Dockerfile"),
+        "{manifest}"
+    );
+    for template in ["FROM {{ base }}\n", "{% if a %}\nFROM a\n{% endif %}\n"] {
+        let template = said(template);
+        assert!(template.contains("the file is a template"), "{template}");
+    }
+    let broken = said("FROM a\nNO {{ x }}\n");
+    assert!(!broken.contains("template"), "{broken}");
+    let fine = said("FROM a\nRUN docker ps --format '{{.Names}}'\n");
+    assert_eq!(fine, "null");
+}

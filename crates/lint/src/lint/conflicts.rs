@@ -3,11 +3,13 @@
 //! The packages of one environment of one stage are compared, with the framework that the tag of the base image promises. What the tables do not
 //! know is no conflict.
 
+mod builds;
 mod duplicates;
 mod framework;
 mod libraries;
 mod nvidia_pins;
 mod partners;
+mod toolkits;
 mod wheels;
 
 use super::facts::Stage;
@@ -35,6 +37,8 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<PinConflict> {
         wheels::for_own_builds(stages, knowledge),
         wheels::for_other_cudas(&installed, knowledge),
         nvidia_pins::conflicts(&installed, knowledge),
+        builds::missing(stages, &installed, knowledge),
+        toolkits::of_other_cudas(stages, knowledge),
         duplicates::all(stages),
     ]
     .concat()

@@ -2,7 +2,9 @@
 
 mod arguments;
 mod check;
+mod clones;
 mod copies;
+mod described;
 mod directives;
 mod files;
 mod origins;
@@ -11,6 +13,7 @@ mod run;
 mod search_path;
 mod session;
 mod state;
+mod venv;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -30,6 +33,9 @@ use super::variables::{Expanded, unquote};
 use super::words::words;
 use imgcheck_base::error::Result;
 use imgcheck_base::reference::name::Name;
+
+pub use self::arguments::MAX_VARIABLES;
+pub use self::described::{Described, described};
 
 /// The maximum number of stages.
 const MAX_STAGES: usize = 256;

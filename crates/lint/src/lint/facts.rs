@@ -1,5 +1,7 @@
 //! The stages of a Dockerfile or similar file, and what they install.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,8 @@ pub struct Stage {
     pub base: Option<Base>,
     /// The releases of Python that a project supports, as in `requires-python`; empty if it does not say.
     pub requires_python: String,
+    /// The Pythons that the file names, as `3.11`, by environment; empty for the Python of the default one.
+    pub pythons: BTreeMap<String, String>,
     /// The packages in order of installation, including those of parent stages.
     pub pins: Vec<Pin>,
     /// Variables set by `ENV` in this stage.
@@ -133,6 +137,10 @@ pub struct Pin {
     pub present: bool,
     /// Whether its build sees the installed packages (`--no-build-isolation`).
     pub no_build_isolation: bool,
+    /// Variables that its command or an earlier one of the same script sets: `FORCE_CUDA=1 pip install …`.
+    pub variables: BTreeMap<String, String>,
+    /// Options that its command passes to the build: `--cuda_ext` of `python setup.py install --cuda_ext`.
+    pub build_options: Vec<String>,
     /// What follows without quotes, so that the shell redirects the output or input: `>=2.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirected: Option<String>,

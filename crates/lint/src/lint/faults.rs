@@ -15,7 +15,8 @@ pub struct PinConflict {
     /// (its newest release, which pip installs, is),
     /// `guest` (than the base image has), `mixed` (for a different CUDA than PyTorch), `library` or `required` (PyTorch requires a different
     /// version), `exchanged` (a later command replaces what PyTorch requires), `files` (overwrites files that PyTorch requires), `label`, `abi` or
-    /// `major` (a wheel for a different PyTorch, C++ ABI or CUDA major), `wheels` (they require different versions of one NVIDIA package), `twice` (two versions of one package).
+    /// `major` (a wheel for a different PyTorch, C++ ABI or CUDA major), `build` (has no library for the CUDA of PyTorch), `toolkit` (a build of conda for a
+    /// different CUDA than the toolkit), `wheels` (they require different versions of one NVIDIA package), `twice` (two versions of one package).
     pub kind: String,
     /// The name of the package.
     pub name: String,

@@ -10,6 +10,7 @@ use self::conda::conda;
 use self::pip::{pip, pip_defaults, synchronized, uv, uv_defaults};
 use self::system::system;
 use super::variables::Values;
+use imgcheck_base::lexical::name_of;
 use imgcheck_launch as launch;
 use imgcheck_launch::shell::is_name;
 
@@ -39,6 +40,7 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
     let mut tool = plain;
     let mut install = match plain {
         "pip" | "pipx" if name != "pipx" => pip(rest)?,
+        "python" | "pypy" if rest.first().is_some_and(is_setup) => setup(rest)?,
         "python" | "pypy" => {
             let option = rest.iter().position(|word| word.text.starts_with("-m"))?;
             // `-m pip` or `-mpip`.
@@ -85,8 +87,38 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
         if !conda_or_uv && install.environment.is_none() {
             install.environment = place;
         }
+        let own = own.into_iter();
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        install.variables.extend(own);
     }
     Some(install)
+}
+
+/// Whether a word is the `setup.py` of a project.
+fn is_setup(word: &Argument) -> bool {
+    name_of(&word.text) == "setup.py"
+}
+
+/// `python setup.py install`, which builds the project in the environment itself. Its requirements are not followed.
+fn setup(words: &[Argument]) -> Option<Install> {
+    let (script, rest) = words.split_first()?;
+    let mut commands = rest.iter();
+    let builds = ["install", "develop", "bdist_wheel", "build_ext", "build"];
+    if !commands.any(|it| builds.contains(&it.text.as_str())) {
+        return None;
+    }
+    let directory = script.text.strip_suffix("setup.py")?;
+    let project = Argument {
+        text: format!("./{directory}").replace(".//", "/"),
+        ..script.clone()
+    };
+    Some(Install {
+        manager: "pip",
+        packages: vec![project],
+        no_build_isolation: true,
+        build_options: rest.iter().map(|it| it.text.clone()).collect(),
+        ..Install::default()
+    })
 }
 
 /// The words without programs that start another one and their options: `sudo -H`, `nice -n 10`, `xargs -n 1`.

@@ -29,6 +29,16 @@ pub enum FileKind {
     Pixi,
     /// setup.cfg, setup.py.
     Setup,
+    /// cog.yaml.
+    Cog,
+    /// bentofile.yaml.
+    Bento,
+    /// A task of SkyPilot.
+    Skypilot,
+    /// .dstack.yml.
+    Dstack,
+    /// devcontainer.json.
+    Devcontainer,
 }
 
 impl FileKind {
@@ -43,6 +53,11 @@ impl FileKind {
         FileKind::Bake,
         FileKind::Pixi,
         FileKind::Setup,
+        FileKind::Cog,
+        FileKind::Bento,
+        FileKind::Skypilot,
+        FileKind::Dstack,
+        FileKind::Devcontainer,
     ];
 
     /// Its name on the command line and in rules.
@@ -57,6 +72,11 @@ impl FileKind {
             FileKind::Bake => "bake",
             FileKind::Pixi => "pixi",
             FileKind::Setup => "setup",
+            FileKind::Cog => "cog",
+            FileKind::Bento => "bento",
+            FileKind::Skypilot => "skypilot",
+            FileKind::Dstack => "dstack",
+            FileKind::Devcontainer => "devcontainer",
         }
     }
 
@@ -72,6 +92,9 @@ impl FileKind {
         match end {
             _ if is_template(name) => None,
             "py" | "cfg" => (stem == "setup").then_some(FileKind::Setup),
+            "json" if stem == "devcontainer" || name == ".devcontainer.json" => {
+                Some(FileKind::Devcontainer)
+            }
             "hcl" | "json" => stem.starts_with("docker-bake").then_some(FileKind::Bake),
             "dockerignore" | "md" | "rst" | "html" | "png" | "svg" | "jpg" | "pdf" | "sh"
             | "bak" | "orig" | "css" | "go" | "java" | "js" | "map" | "mjs" | "rb" | "rs"
@@ -80,6 +103,7 @@ impl FileKind {
             "toml" if stem == "pixi" => Some(FileKind::Pixi),
             "toml" => (stem == "pyproject").then_some(FileKind::Pyproject),
             "yml" | "yaml" if stem == "conda-lock" => Some(FileKind::Lock),
+            "yml" | "yaml" if described(stem).is_some() => described(stem),
             "yml" | "yaml" if stem.starts_with("compose") || stem.starts_with("docker-compose") => {
                 Some(FileKind::Compose)
             }
@@ -105,6 +129,7 @@ impl FileKind {
     pub fn of(path: &str, text: &str) -> Option<FileKind> {
         match FileKind::of_name(path) {
             Some(FileKind::Environment) => is_conda(text).then_some(FileKind::Environment),
+            Some(FileKind::Skypilot) => is_skypilot(text).then_some(FileKind::Skypilot),
             Some(FileKind::Compose) => {
                 let has_services = text.lines().any(|line| line.trim_end() == "services:");
                 has_services.then_some(FileKind::Compose)
@@ -147,6 +172,10 @@ impl FileKind {
         if lines().any(|line| line == "dependencies:") && is_conda(text) {
             return Some(FileKind::Environment);
         }
+        let is_yaml = path.ends_with(".yml") || path.ends_with(".yaml");
+        if is_yaml && is_skypilot(text) {
+            return Some(FileKind::Skypilot);
+        }
         let is_text = path.to_ascii_lowercase().ends_with(".txt");
         is_text.then_some(FileKind::Requirements)
     }
@@ -163,6 +192,28 @@ pub fn is_template(path: &str) -> bool {
         end.as_str(),
         "j2" | "jinja" | "jinja2" | "template" | "tmpl" | "tpl" | "erb"
     )
+}
+
+/// The type of a YAML file whose name, without its ending, says so.
+fn described(stem: &str) -> Option<FileKind> {
+    match stem {
+        "cog" => Some(FileKind::Cog),
+        "bentofile" => Some(FileKind::Bento),
+        "sky" | "skypilot" => Some(FileKind::Skypilot),
+        _ if stem.ends_with(".dstack") => Some(FileKind::Dstack),
+        _ if stem.ends_with(".sky") => Some(FileKind::Skypilot),
+        _ => None,
+    }
+}
+
+/// Whether a YAML file is a task of SkyPilot: it has resources with a key of SkyPilot, and commands.
+fn is_skypilot(text: &str) -> bool {
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    let keys = ["accelerators:", "image_id:", "cloud:", "infra:"];
+    let has_key = |line: &str| keys.iter().any(|key| line.starts_with(key));
+    let mut indented = text.lines().filter(|line| line.starts_with([' ', '\t']));
+    let has_resources = has("resources:") && indented.any(|line| has_key(line.trim_start()));
+    has_resources && (has("setup:") || has("run:")) && !has("apiVersion:")
 }
 
 /// Whether a YAML file is conda's: it lists packages or channels, and names no other schema.
@@ -209,6 +260,17 @@ mod tests {
             ("setup.py", Some(FileKind::Setup)),
             ("tox.cfg", None),
             ("notes.txt", None),
+            ("cog.yaml", Some(FileKind::Cog)),
+            ("bentofile.yaml", Some(FileKind::Bento)),
+            (".dstack.yml", Some(FileKind::Dstack)),
+            ("train.dstack.yaml", Some(FileKind::Dstack)),
+            ("serve.sky.yaml", Some(FileKind::Skypilot)),
+            (
+                ".devcontainer/devcontainer.json",
+                Some(FileKind::Devcontainer),
+            ),
+            (".devcontainer.json", Some(FileKind::Devcontainer)),
+            ("cogs.yaml", None),
         ] {
             assert_eq!(FileKind::of_name(name), kind, "{name}");
         }
@@ -224,6 +286,11 @@ mod tests {
         );
         assert_eq!(of("conda.yaml", "$schema: x\ndependencies: []\n"), None);
         assert_eq!(of("Dockerfile.jinja", "FROM a\n"), None);
+        let task = "resources:\n  accelerators: A100\nrun: |\n  x\n";
+        assert_eq!(of("sky.yaml", "a: b\n"), None);
+        assert_eq!(of("sky.yaml", task), Some(FileKind::Skypilot));
+        assert_eq!(of("task.yaml", task), Some(FileKind::Skypilot));
+        assert_eq!(of("task.yaml", "resources:\n  cpu: 1\nrun: x\n"), None);
         assert_eq!(of("x", "from setuptools import setup\n"), None);
     }
 

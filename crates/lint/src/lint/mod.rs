@@ -10,6 +10,7 @@ pub mod compose;
 mod condition;
 mod conflicts;
 mod context;
+mod described;
 mod dockerfile;
 mod environment;
 mod facts;
@@ -23,6 +24,7 @@ mod load;
 mod lock;
 mod marker;
 mod never_built;
+mod ngc;
 mod other_cudas;
 mod pin;
 mod pin_knowledge;
@@ -121,5 +123,10 @@ fn stages(name: &str, text: &str, kind: FileKind, context: &Context<'_>) -> Resu
         FileKind::Bake => bake::read(&text, context),
         FileKind::Pixi => pyproject::read_pixi(&text, context),
         FileKind::Setup => setup::read(&text, context),
+        FileKind::Cog
+        | FileKind::Bento
+        | FileKind::Skypilot
+        | FileKind::Dstack
+        | FileKind::Devcontainer => described::read(&text, kind, context),
     }
 }

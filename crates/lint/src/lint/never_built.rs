@@ -2,8 +2,9 @@
 
 use super::facts::{Pin, Stage};
 use super::faults::NeverBuilt;
+use super::ngc;
 use super::pin_knowledge::PinKnowledge;
-use super::pin_tables::{Release, distinct, is_major_minor, is_release};
+use super::pin_tables::{Release, distinct, is_in, is_major_minor, is_release};
 use imgcheck_base::version::{first_numbers, newer};
 use imgcheck_model::finding::Severity;
 
@@ -31,7 +32,10 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let pins: Vec<&Pin> = stage.pins.iter().collect();
     let certain = pins.iter().filter(|pin| {
         let is_from_pypi = pin.manager == "pip" && pin.index.is_none();
-        is_from_pypi && !pin.conditional && !pin.constraint && !knowledge.is_framework(pin)
+        let version = pin.version.as_deref().unwrap_or_default();
+        let is_judged_by_release =
+            || knowledge.is_framework(pin) && !knowledge.releases_of(version).is_empty();
+        is_from_pypi && !pin.conditional && !pin.constraint && !is_judged_by_release()
     });
     let fault = |pin: &&Pin| {
         let tags = knowledge.wheel_tags(pin).filter(|it| !it.sdist)?;
@@ -91,6 +95,7 @@ fn pinned<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Pinned<'s>> 
         let is_release = pin.version.as_deref().is_some_and(is_release);
         knowledge.is_framework(pin) && is_release && !index.contains("/nightly")
     };
+    let of_partner = bound_in_conda(&pins, knowledge);
     let frameworks = pins.iter().filter(is_released);
     let of_pin = |pin: &&'s Pin| {
         let releases = knowledge.releases_of(pin.version.as_deref()?);
@@ -109,20 +114,61 @@ fn pinned<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Pinned<'s>> 
             is_of_publisher,
         })
     };
-    frameworks.filter_map(of_pin).collect()
+    frameworks.filter_map(of_pin).chain(of_partner).collect()
 }
 
-/// The Pythons that conda installs into the environment of a package, and that of the base image, as `3.12`.
-fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
+/// Packages of conda that are released with a framework, beside the package that chooses the CUDA and without the framework: each requires the framework of
+/// its release, for that CUDA.
+fn bound_in_conda<'s>(pins: &[&'s Pin], knowledge: &'s PinKnowledge) -> Vec<Pinned<'s>> {
+    let of_pin = |pin: &&'s Pin| {
+        let partner = knowledge.partner(pin).filter(|it| it.bound)?;
+        let beside = pins.iter().filter(|it| it.command == pin.command);
+        let beside: Vec<&&Pin> = beside.collect();
+        let toolkits = beside
+            .iter()
+            .filter(|it| it.name == knowledge.partners.conda.toolkit);
+        let toolkits: Vec<&str> = toolkits.filter_map(|it| it.version.as_deref()).collect();
+        if toolkits.is_empty() || beside.iter().any(|it| knowledge.is_framework(it)) {
+            return None;
+        }
+        let exact = format!("=={}", pin.version.as_deref()?);
+        let rows = knowledge.requirements(partner).iter();
+        let required = rows.filter(|it| is_in(&it.version, &exact));
+        let required = distinct(required.filter_map(|it| it.framework.as_deref()));
+        let [framework] = *required else { return None };
+        let releases = knowledge.releases_satisfying(framework);
+        (framework.starts_with("==") && !releases.is_empty()).then_some(Pinned {
+            pin,
+            releases,
+            toolkits,
+            pythons: Vec::new(),
+            is_of_publisher: true,
+        })
+    };
+    let by_conda = pins.iter().filter(|pin| pin.manager == "conda");
+    by_conda.filter_map(of_pin).collect()
+}
+
+/// The Pythons that conda installs into the environment of a package, that of the environment, or that of the base image, as `3.12`.
+pub fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
     let is_python = |it: &Pin| it.manager == "conda" && it.component == "python";
     let installed = pins.iter().filter(|it| is_python(it) && !it.conditional);
     let beside = installed.filter(|it| it.environment == pin.environment);
     let mut found: Vec<&str> = beside.filter_map(|it| it.version.as_deref()).collect();
-    if pin.environment.is_empty() && pin.manager == "pip" {
+    let named = stage.pythons.get(&pin.environment).map(String::as_str);
+    found.extend(named.filter(|it| !it.is_empty() && pin.manager == "pip"));
+    let is_default = pin.environment.is_empty() && !stage.pythons.contains_key("");
+    if (is_default || named == Some("")) && pin.manager == "pip" {
         let base = stage.base.iter().filter(|base| base.is_python());
         let claims = base.flat_map(|base| &base.claims);
         let claimed = claims.filter(|claim| claim.subject == "python");
         found.extend(claimed.map(|claim| claim.version.as_str()));
+        found.extend(
+            stage
+                .base
+                .as_ref()
+                .and_then(|it| ngc::version_of(it, "python")),
+        );
     }
     let minors = found.into_iter().filter_map(|it| first_numbers(it, 2));
     minors.filter(|it| is_major_minor(it)).collect()

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::facts::{Base, Pin, Stage};
 use super::pin_tables::{
-    BaseImages, LibraryNeed, NvidiaPins, Partner, Partners, Release, Requirement, WheelTags, is_in,
+    BaseImages, CudaBuilds, LibraryNeed, NvidiaPins, Partner, Partners, Release, Requirement,
+    WheelTags, is_in,
 };
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::version::meets;
@@ -22,6 +23,8 @@ pub struct PinKnowledge {
     pub releases: Vec<Release>,
     /// What packages take from the system.
     pub needs: Vec<LibraryNeed>,
+    /// The libraries that packages choose by the CUDA, oldest releases first.
+    pub cuda_builds: Vec<CudaBuilds>,
     /// Which wheels releases have on PyPI.
     wheel_tags: Vec<WheelTags>,
     /// What releases require of NVIDIA's packages.
@@ -64,6 +67,7 @@ impl PinKnowledge {
         let nvidia_pins = rows(&lists, "nvidia_pins")?;
         Ok(PinKnowledge {
             wheel_tags: rows(&lists, "wheel_tags")?,
+            cuda_builds: rows(&lists, "cuda_builds")?,
             needs,
             nvidia_pins,
             partners,
@@ -80,6 +84,13 @@ impl PinKnowledge {
             .filter(|_| pin.specifier.starts_with("=="))?;
         let is_of = |row: &&WheelTags| row.package == pin.name && is_in(version, &row.releases);
         self.wheel_tags.iter().find(is_of)
+    }
+
+    /// The releases of a package that have a library for a CUDA, newest first.
+    pub fn builds_for(&self, package: &str, cuda: &str) -> Vec<String> {
+        let rows = self.cuda_builds.iter().rev();
+        let with_build = rows.filter(|row| row.package == package && row.has(cuda));
+        with_build.map(|row| row.releases.clone()).collect()
     }
 
     /// What a package requires of NVIDIA's packages with its extras, in all its releases.

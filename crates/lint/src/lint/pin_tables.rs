@@ -53,6 +53,24 @@ pub struct WheelTags {
     pub sdist: bool,
 }
 
+/// The CUDA releases that a package has a library for; it loads the one for the CUDA of the framework.
+#[derive(Debug, Deserialize)]
+pub struct CudaBuilds {
+    pub package: String,
+    pub releases: String,
+    pub cuda: Vec<String>,
+    /// The variable that names another one.
+    pub unless: String,
+    pub source: String,
+}
+
+impl CudaBuilds {
+    /// Whether there is a library for a CUDA.
+    pub fn has(&self, cuda: &str) -> bool {
+        self.cuda.iter().any(|it| it == cuda)
+    }
+}
+
 /// A range of releases of Python, both included; `to` is absent if it is open.
 #[derive(Debug, Deserialize)]
 pub struct PythonRange {

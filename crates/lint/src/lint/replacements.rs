@@ -4,9 +4,10 @@ mod newest;
 
 use super::facts::{Base, Pin, Stage};
 use super::faults::Replacement;
+use super::never_built::pythons;
 use super::pin_knowledge::PinKnowledge;
-use super::pin_tables::is_release;
-use imgcheck_base::version::{first_numbers, meets};
+use super::pin_tables::{Release, is_release};
+use imgcheck_base::version::{first_numbers, meets, newer};
 use imgcheck_model::claims::Claim;
 
 /// The replacements of all stages.
@@ -115,7 +116,6 @@ impl<'s> Installed<'s> {
 
     /// A framework without a version that replaces an older one with its newest release (`pip install -U torch`).
     fn by_newest(&self, knowledge: &PinKnowledge) -> Option<Replacement> {
-        let newest = &knowledge.releases.first()?.version;
         let is_unversioned = |pin: &&Pin| {
             let is_kept = !pin.present && !pin.replaced && !pin.conditional && !pin.constraint;
             let is_newest = pin.version.is_none() && pin.specifier.is_empty() && is_kept;
@@ -123,13 +123,41 @@ impl<'s> Installed<'s> {
         };
         let pin = self.stage.pins.iter().find(is_unversioned)?;
         let earlier = self.pins.iter().filter(|it| knowledge.is_framework(it));
-        let mut earlier = earlier.filter(|it| it.replaced && it.environment == pin.environment);
-        let other =
-            earlier.find(|it| it.command < pin.command && it.version.as_ref() != Some(newest))?;
+        let mut earlier = earlier.filter(|it| {
+            it.environment == pin.environment && it.command < pin.command && !it.constraint
+        });
+        let (other, newest) = earlier.find_map(|it| {
+            // pip sees a package of another manager as installed, and keeps it.
+            let is_gone = it.replaced || (it.manager == "pip" && it.marker.is_none());
+            let newest = self.newest_over(it, pin, knowledge)?;
+            is_gone.then_some((it, newest))
+        })?;
         Some(Replacement {
-            fitting: vec![newest.clone()],
+            fitting: vec![newest.to_owned()],
             ..Replacement::new("replaced", pin, other)
         })
+    }
+
+    /// The newest release of the framework for the Python and the index of a command, if an earlier one installed an older release.
+    fn newest_over<'k>(
+        &self,
+        earlier: &Pin,
+        pin: &Pin,
+        knowledge: &'k PinKnowledge,
+    ) -> Option<&'k str> {
+        let version = earlier.version.as_deref()?;
+        let own = knowledge.releases_of(version);
+        let pins: Vec<&Pin> = self.stage.pins.iter().collect();
+        let known = pythons(self.stage, &pins, pin);
+        let python = known.first().or(own.first().map(|it| &it.python.from))?;
+        let is_found = |it: &&Release| {
+            let has_python = newer(&it.python.from, python) == Some(false)
+                && newer(python, &it.python.to) != Some(true);
+            let cuda = pin.cuda.as_ref().filter(|_| pin.only_index);
+            has_python && cuda.is_none_or(|cuda| it.variants.iter().any(|it| it.cuda == *cuda))
+        };
+        let newest = knowledge.releases.iter().find(is_found)?;
+        (newer(&newest.version, version) == Some(true)).then_some(newest.version.as_str())
     }
 
     /// Packages that require a framework of PyPI, on an image with a build of its publisher.

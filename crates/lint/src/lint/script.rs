@@ -66,6 +66,27 @@ impl<'s> Script<'s> {
         self
     }
 
+    /// Adds the text of a YAML scalar and the end of its last line. Its lines are looked up in its range of the file, because they are indented or quoted
+    /// there; a text with escapes, whose lines are not there, is left out.
+    pub fn with_scalar(mut self, file: &str, text: &str, range: Range<usize>) -> Self {
+        let written = file.get(range.clone()).unwrap_or_default();
+        let mut places = Vec::new();
+        let mut at = 0;
+        for line in text.lines() {
+            let Some(found) = written.get(at..).and_then(|rest| rest.find(line)) else {
+                return self;
+            };
+            at += found;
+            places.push((line, range.start + at));
+            at += line.len();
+        }
+        for (line, place) in places {
+            self.push(line, place);
+            self.push("\n", place + line.len());
+        }
+        self
+    }
+
     fn push(&mut self, text: &str, place: usize) {
         self.parts.push((self.text.len(), place));
         self.text.to_mut().push_str(text);
@@ -200,6 +221,12 @@ mod tests {
             (part.text.as_ref(), part.span(3..4)),
             ("bc d", script.span(7..8))
         );
+        let file = "a: |\n  x\n   y\nb: 'z'";
+        let script = Script::default().with_scalar(file, "x\n y\n", 3..14);
+        let script = script.with_scalar(file, "z", 17..20);
+        assert_eq!(script.text, "x\n y\nz\n");
+        assert_eq!((script.span(3..4), script.span(5..6)), (12..13, 18..19));
+        assert_eq!(Script::default().with_scalar(file, "no", 3..14).text, "");
         assert_eq!(Script::instruction("a `\nb\\", 0, '`').text, "a b\\");
         assert_eq!(Script::new("a\r\nb\\\n", 0).text, "a\nb\\\n");
     }

@@ -1,7 +1,6 @@
 //! Packages that pip compiles, and what their build lacks: `lint.source_builds`.
 
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+mod table;
 
 use super::facts::{Pin, Stage};
 use super::faults::SourceBuild;
@@ -10,68 +9,32 @@ use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::is_in;
 use imgcheck_base::error::Result;
 use imgcheck_model::finding::Severity;
-use imgcheck_model::knowledge::{OnFirstUse, table};
+use table::{Build, Builds, names_commit};
 
-/// `rules/knowledge/source-builds.yaml`, which says what each field means.
-#[derive(Debug, Deserialize)]
-struct Builds {
-    pip: Vec<Pip>,
-    compilers: Vec<Compiler>,
-    builds: Vec<Build>,
-}
+pub use table::{is_built_from, without_git};
 
-#[derive(Debug, Deserialize)]
-struct Pip {
-    releases: String,
-    in_place: Vec<String>,
-}
+/// The types of files that say where they build.
+const COMMANDS: &[FileKind] = &[
+    FileKind::Dockerfile,
+    FileKind::Skypilot,
+    FileKind::Dstack,
+    FileKind::Devcontainer,
+];
 
-#[derive(Debug, Deserialize)]
-struct Compiler {
-    manager: String,
-    prefix: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct Build {
-    package: String,
-    releases: Option<String>,
-    origin: String,
-    #[serde(default, deserialize_with = "known")]
-    pyproject: Option<bool>,
-    #[serde(default, deserialize_with = "known")]
-    imports_torch: Option<bool>,
-    #[serde(default)]
-    needs_nvcc: String,
-    #[serde(default)]
-    variables: Vec<String>,
-    unless: Option<String>,
-    #[serde(default, deserialize_with = "known")]
-    wheels_on_pypi: Option<bool>,
-}
-
-/// `unknown` is a word of the table.
-fn known<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Option<bool>, D::Error> {
-    Ok(Value::deserialize(deserializer)?.as_bool())
-}
-
-/// Those of all stages. Only a Dockerfile says where it builds.
+/// Those of all stages. A list of packages does not say how they are built.
 ///
 /// # Errors
 /// The table is broken, which the tests exclude.
 pub fn all(stages: &[Stage], kind: &str) -> Result<Vec<SourceBuild>> {
-    static BUILDS: OnFirstUse<Builds> = OnFirstUse::new();
     let mut found = Vec::new();
-    if kind != FileKind::Dockerfile.name() {
+    if !COMMANDS.iter().any(|it| it.name() == kind) {
         return Ok(found);
     }
     for (at, stage) in stages.iter().enumerate() {
         if !stage.pins.iter().any(|pin| pin.manager == "pip") {
             continue;
         }
-        let builds = BUILDS.get_or_make(|| table("source-builds"))?;
+        let builds = Builds::builtin()?;
         // What is copied from an earlier stage was built there.
         let earlier = || stages[..at].iter().flat_map(|stage| &stage.pins);
         for (pin, build) in built(stage, builds) {
@@ -99,38 +62,29 @@ fn built<'s>(stage: &'s Stage, builds: &'s Builds) -> Vec<(&'s Pin, &'s Build)> 
         let build = builds
             .of(pin)
             .filter(|it| it.wheels_on_pypi == Some(false))?;
-        let is_left_out = build.unless.as_ref().is_some_and(|it| sets(stage, it));
+        let is_left_out = build.unless.as_ref().is_some_and(|it| sets(stage, pin, it));
         (!is_left_out).then_some((pin, build))
     };
     installed.filter_map(of_pin).collect()
 }
 
-/// Whether the environment of a stage has `NAME=VALUE`.
-fn sets(stage: &Stage, setting: &str) -> bool {
+/// The values that a variable may have when a package is built: that of its command, or those of the stage.
+fn values<'s>(stage: &'s Stage, pin: &'s Pin, name: &str) -> Vec<&'s str> {
+    if let Some(value) = pin.variables.get(name) {
+        return vec![value];
+    }
+    let variables = stage.env.iter().chain(&stage.arguments);
+    let own = variables.filter(|it| it.name == name && !it.replaced);
+    own.map(|it| it.value.as_str()).collect()
+}
+
+/// Whether a package is built with `NAME=VALUE`.
+fn sets(stage: &Stage, pin: &Pin, setting: &str) -> bool {
     let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-    let mut variables = stage.env.iter().chain(&stage.arguments);
-    variables.any(|it| it.name == name && it.value == value)
+    values(stage, pin, name).contains(&value)
 }
 
 impl Builds {
-    /// The row of a package: of its release, of the newest one, or of its repository.
-    fn of(&self, pin: &Pin) -> Option<&Build> {
-        let origin = match pin.specifier.strip_prefix("@ ") {
-            Some(address) if address.starts_with("git+") => "git",
-            Some(_) => return None,
-            None => "pypi",
-        };
-        let mut rows = self.builds.iter().rev();
-        rows.find(|row| {
-            let is_release = match (&row.releases, &pin.version) {
-                (Some(releases), Some(version)) => is_in(version, releases),
-                (None, _) => true,
-                (_, None) => pin.specifier.is_empty() || origin == "git",
-            };
-            row.package == pin.name && row.origin == origin && is_release
-        })
-    }
-
     /// A build that imports PyTorch, and does not see the installed one.
     fn isolated(
         &self,
@@ -152,7 +106,8 @@ impl Builds {
         if pin.no_build_isolation {
             return None;
         }
-        let severity = match build.pyproject == Some(true) || self.has_new_pip(stage)? {
+        let is_isolated = build.pyproject == Some(true) && !names_commit(pin);
+        let severity = match is_isolated || self.has_new_pip(stage)? {
             true => Severity::Warning,
             false => Severity::Note,
         };
@@ -182,18 +137,9 @@ impl Builds {
         build: &Build,
         knowledge: &PinKnowledge,
     ) -> Option<SourceBuild> {
-        let is_requested = || {
-            let mut variables = build.variables.iter();
-            variables.any(|name| {
-                stage
-                    .env
-                    .iter()
-                    .any(|it| it.name == *name && it.value == "1")
-            })
-        };
         let is_needed = match build.needs_nvcc.as_str() {
             "always" | "without_release_wheel" => true,
-            "gpu_or" => is_requested(),
+            "gpu_or" | "on_request" => is_requested(stage, pin, build),
             _ => false,
         };
         let base = stage.base.as_ref()?;
@@ -218,4 +164,31 @@ impl Builds {
         let mut rows = self.compilers.iter();
         rows.any(|it| it.manager == pin.manager && pin.name.starts_with(&it.prefix))
     }
+}
+
+/// Whether a variable or option of a build asks for its CUDA part.
+fn is_requested(stage: &Stage, pin: &Pin, build: &Build) -> bool {
+    let has_option = |option: &String| {
+        let mut given = pin.build_options.iter();
+        given.any(|it| it.split(['=', ' ']).any(|word| word == option))
+    };
+    let is_on = |value: &str| match build.containing.is_empty() {
+        true => value == "1",
+        false => build.containing.iter().any(|it| turns_on(value, it)),
+    };
+    let mut variables = build.variables.iter();
+    build.options.iter().any(has_option)
+        || variables.any(|name| values(stage, pin, name).into_iter().any(is_on))
+}
+
+/// Whether arguments of CMake turn an option on: `-DGGML_CUDA=on`.
+fn turns_on(arguments: &str, option: &str) -> bool {
+    let mut words = arguments.split([' ', ';', '"', '\'']);
+    words.any(|word| {
+        let value = word.split_once(option).map(|(_, value)| value);
+        let value = value.and_then(|it| it.strip_prefix("=").or(it.strip_prefix(":BOOL=")));
+        value.is_some_and(|it| {
+            ["1", "on", "yes", "true"].contains(&it.to_ascii_lowercase().as_str())
+        })
+    })
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::facts::{Pin, Stage};
 use super::faults::SystemLibrary;
+use super::ngc;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{LibraryNeed, Release, is_in, is_number, major};
 
@@ -72,7 +73,8 @@ fn unmet(
     let origins = origins(stage, pin, library, knowledge)?;
     let images = stage.base.as_ref();
     let images = images.and_then(|base| knowledge.base_images(&base.repository));
-    let is_for_gpus = images.is_some_and(|it| it.has("cuda"));
+    let is_for_gpus =
+        images.is_some_and(|it| it.has("cuda")) || stage.base.as_ref().is_some_and(ngc::is_release);
     let (found, origin) = match origins.first() {
         _ if is_there(&origins, needed) || (need.optional && !is_for_gpus) => return None,
         Some(first) => (first.majors.iter().cloned().collect(), first.text),
@@ -148,8 +150,13 @@ fn of_base<'s>(
     let Some(base) = &stage.base else {
         return Some(None);
     };
-    let images = knowledge.base_images(&base.repository)?;
     let text = base.reference.as_deref()?;
+    if ngc::is_release(base) {
+        let version = ngc::version_of(base, library)?;
+        let majors = BTreeSet::from([major(version).to_owned()]);
+        return Some(Some(Origin { text, majors }));
+    }
+    let images = knowledge.base_images(&base.repository)?;
     let claims = base.claims.iter();
     let claims = claims.filter(|it| it.subject == library && it.origin == "tag");
     let mut majors: BTreeSet<String> = claims.map(|it| major(&it.version).to_owned()).collect();

@@ -210,7 +210,7 @@ fn hosts<'p>(pin: &Pin, pins: &[&'p Pin], knowledge: &PinKnowledge) -> Vec<&'p P
 }
 
 /// The CUDA of the framework that a package is or requires, if it is one.
-fn cuda_of<'k>(host: &'k Pin, knowledge: &'k PinKnowledge) -> Option<&'k str> {
+pub fn cuda_of<'k>(host: &'k Pin, knowledge: &'k PinKnowledge) -> Option<&'k str> {
     let exact = format!("=={}", host.version.as_deref()?);
     let required = match knowledge.partner(host) {
         None => exact,

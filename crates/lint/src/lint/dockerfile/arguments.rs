@@ -11,7 +11,7 @@ use super::state::{self, Setting};
 use imgcheck_base::error::Result;
 
 /// The maximum number of variables, and of arguments, in a stage.
-const MAX_VARIABLES: usize = 1000;
+pub const MAX_VARIABLES: usize = 1000;
 
 impl Reader<'_> {
     /// `ARG NAME[=default] …`.

@@ -1,4 +1,4 @@
-//! Files that a stage has from the build context, and environments that it has from other stages.
+//! Files that a stage has from the build context or from repositories, and environments that it has from other stages.
 
 use imgcheck_base::lexical::name_of;
 
@@ -9,6 +9,26 @@ pub struct Copy {
     pub source: String,
     /// Its absolute path in the stage; for a file it may be the directory that the file is copied into.
     pub target: String,
+}
+
+/// A repository in a directory of the stage.
+#[derive(Debug, std::clone::Clone)]
+pub struct Clone {
+    /// Its directory, from the root.
+    pub directory: String,
+    /// The address, with the branch or tag after `@`.
+    pub address: String,
+}
+
+impl Clone {
+    /// The part of a path below its directory.
+    pub fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let rest = path.strip_prefix(self.directory.as_str())?;
+        match rest.is_empty() {
+            true => Some(rest),
+            false => rest.strip_prefix('/'),
+        }
+    }
 }
 
 /// A path without `.`, `..` and a slash at its end, starting from a directory if it is relative.

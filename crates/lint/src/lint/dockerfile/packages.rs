@@ -36,7 +36,12 @@ impl State<'_> {
         let mut pins: Vec<Pin> = Vec::new();
         // One package too many is reported when it is added.
         for package in install.packages.iter().take(MAX_PINS + 1) {
-            pins.extend(package_pin(&install, package).map(|pin| Pin {
+            let cloned = match install.manager {
+                "pip" if !install.removes => self.cloned(package, session)?,
+                _ => None,
+            };
+            let pin = cloned.or_else(|| package_pin(&install, package));
+            pins.extend(pin.map(|pin| Pin {
                 redirected: redirected(text, package),
                 location: text.location(package.span.clone()),
                 ..pin
@@ -66,17 +71,20 @@ impl State<'_> {
         if install.upgrades {
             self.recorder.upgrade();
         }
+        let variables = session.assigned(&install.variables);
+        let sets = |name: &str| self.session_value(name, session).is_some();
+        let no_build_isolation = install.no_build_isolation
+            || sets("PIP_NO_BUILD_ISOLATION")
+            || sets("UV_NO_BUILD_ISOLATION");
         for mut pin in pins {
             pin.environment = place.clone();
             pin.conditional |= conditional || session.conditional;
             pin.alone = install.alone;
-            pin.no_build_isolation = install.no_build_isolation
-                || self
-                    .session_value("PIP_NO_BUILD_ISOLATION", session)
-                    .is_some()
-                || self
-                    .session_value("UV_NO_BUILD_ISOLATION", session)
-                    .is_some();
+            pin.no_build_isolation = no_build_isolation;
+            if pin.manager == "pip" {
+                pin.variables = variables.clone();
+                pin.build_options = install.build_options.clone();
+            }
             self.recorder.add(pin, text)?;
         }
         Ok(())

@@ -174,6 +174,8 @@ impl State<'_> {
             return Ok(());
         }
         activate(&words, session);
+        self.clone_repository(&words, session);
+        self.virtual_environment(&words);
         if name == "cd" && words.len() == 2 {
             session.directory = Some(absolute(self.directory(session), &words[1].text));
         }

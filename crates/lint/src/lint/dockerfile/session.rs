@@ -24,6 +24,26 @@ pub struct Session {
     pub conditional: bool,
 }
 
+/// The maximum number and length of variables that a package is built with.
+const MAX_VARIABLES: usize = 16;
+const MAX_VALUE: usize = 256;
+
+impl Session {
+    /// The variables that the script has set, and those of one command.
+    pub fn assigned(&self, own: &[(String, String)]) -> BTreeMap<String, String> {
+        let script = self.variables.iter();
+        let script = script.filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let all = own.iter().map(|(name, value)| (name, value)).chain(script);
+        let short = all.filter(|(name, value)| name.len() + value.len() <= MAX_VALUE);
+        let mut assigned = BTreeMap::new();
+        for (name, value) in short.take(MAX_VARIABLES) {
+            let entry = assigned.entry(name.clone());
+            entry.or_insert_with(|| value.clone());
+        }
+        assigned
+    }
+}
+
 /// Handles `NAME=value`, alone or after `export`, for the rest of the script.
 pub fn assign(words: &[Argument], conditional: bool, session: &mut Session) -> bool {
     let words = match words.split_first() {

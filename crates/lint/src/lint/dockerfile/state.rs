@@ -8,7 +8,7 @@ use super::super::script::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
-use super::copies::{Copy, place};
+use super::copies::{Clone, Copy, place};
 
 /// The maximum number of directories in one search path.
 pub const MAX_PARTS: usize = 64;
@@ -29,6 +29,8 @@ pub struct State<'c> {
     pub copies: Vec<Copy>,
     /// Where files are that come from other stages.
     pub foreign: Vec<String>,
+    /// Repositories that commands cloned.
+    pub clones: Vec<Clone>,
     /// The working directory; that of an unknown base image counts as `/`.
     pub directory: String,
     /// Whether `SHELL` sets a shell with a different syntax.
@@ -72,6 +74,7 @@ impl<'c> State<'c> {
             arguments: BTreeMap::new(),
             copies: Vec::new(),
             foreign: Vec::new(),
+            clones: Vec::new(),
             directory: "/".to_owned(),
             foreign_shell: false,
             written: Vec::new(),
@@ -81,13 +84,16 @@ impl<'c> State<'c> {
 
     /// A stage on top of this one, with its packages, variables and shell but without its arguments.
     pub fn child(&self) -> Self {
+        let mut child = State::new(self.recorder.clone(), self.stage.base.clone());
+        child.stage.pythons.clone_from(&self.stage.pythons);
         State {
             env: self.env.clone(),
             foreign_shell: self.foreign_shell,
             copies: self.copies.clone(),
             foreign: self.foreign.clone(),
+            clones: self.clones.clone(),
             directory: self.directory.clone(),
-            ..State::new(self.recorder.clone(), self.stage.base.clone())
+            ..child
         }
     }
 

@@ -42,6 +42,10 @@ pub struct Install {
     pub upgrades: bool,
     /// Whether builds see the installed packages.
     pub no_build_isolation: bool,
+    /// Variables that are set for the command alone.
+    pub variables: Vec<(String, String)>,
+    /// Options for the builds.
+    pub build_options: Vec<String>,
 }
 
 /// A project that is installed from its directory.

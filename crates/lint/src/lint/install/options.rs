@@ -4,6 +4,7 @@
 pub const PIP_VALUES: &[&str] = &[
     "--abi",
     "--build-constraint",
+    "--build-option",
     "--cache-dir",
     "--cert",
     "--client-cert",
@@ -15,6 +16,7 @@ pub const PIP_VALUES: &[&str] = &[
     "--global-option",
     "--group",
     "--implementation",
+    "--install-option",
     "--keyring-provider",
     "--link-mode",
     "--log",
@@ -44,6 +46,16 @@ pub const PIP_VALUES: &[&str] = &[
     "-e",
     "--editable",
     "--overrides",
+];
+
+/// Options of pip and uv whose value is for the build.
+pub const BUILD_OPTIONS: &[&str] = &[
+    "--build-option",
+    "--config-setting",
+    "--config-settings",
+    "--global-option",
+    "--install-option",
+    "-C",
 ];
 
 /// Options that set the place of installation.

@@ -5,7 +5,7 @@ use super::super::requirements::{BEST_MATCH, index_option};
 use super::super::variables::Values;
 use super::super::words::option_and_value;
 use super::effect::{Argument, Install, Project};
-use super::options::{PIP_VALUES, PLACES, UPGRADES};
+use super::options::{BUILD_OPTIONS, PIP_VALUES, PLACES, UPGRADES};
 use imgcheck_base::lexical::name_of;
 
 /// The variable that has the same effect as `pip config set NAME VALUE`, and its value; `None` for `unset`.
@@ -128,6 +128,21 @@ pub fn pip(words: &[Argument]) -> Option<Install> {
     }
 }
 
+/// What `-e` names: an address, or a directory even without `./`.
+fn editable(value: &str, word: &Argument) -> Option<Argument> {
+    let is_address = value.starts_with("git+");
+    let is_path = Project::of(value).is_some() || value.starts_with('/');
+    let text = match is_address || is_path {
+        true => value.to_owned(),
+        false => format!("./{value}"),
+    };
+    let is_plain = !value.contains("://") || is_address;
+    is_plain.then(|| Argument {
+        text,
+        ..word.clone()
+    })
+}
+
 fn python_arguments(words: &[Argument]) -> Install {
     let mut install = Install {
         manager: "pip",
@@ -171,14 +186,18 @@ fn python_arguments(words: &[Argument]) -> Install {
             || PLACES.contains(&name)
             || PIP_VALUES.contains(&name)
         {
-            let Some(value) = joined.or_else(|| words.next().map(|word| word.text.as_str())) else {
+            let Some(word) = joined.map_or_else(|| words.next(), |_| Some(word)) else {
                 break;
             };
+            let value = joined.unwrap_or(&word.text);
             if files.contains(&name) {
                 let limits = name.trim_start_matches('-').starts_with('c');
                 install.files.push((value.to_owned(), limits));
             } else if matches!(name, "-e" | "--editable") {
                 install.projects.extend(Project::of(value));
+                install.packages.extend(editable(value, word));
+            } else if BUILD_OPTIONS.contains(&name) {
+                install.build_options.push(value.to_owned());
             } else if PLACES.contains(&name) {
                 install.environment = Some(value.to_owned());
             } else {

@@ -158,3 +158,40 @@ fn pip_and_uv_read_their_own_variables() {
         assert_eq!(index(command), uv, "{command}");
     }
 }
+
+#[test]
+fn builds_have_variables_and_options() {
+    let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let pip = install("FORCE_CUDA=1 MAX_JOBS=4 pip install x").unwrap();
+    assert_eq!(
+        pip.variables,
+        [own("FORCE_CUDA", "1"), own("MAX_JOBS", "4")]
+    );
+    let conda = install("A=1 conda run -n e pip install x").unwrap();
+    assert!(conda.variables.contains(&own("A", "1")));
+    for command in [
+        "pip install --global-option=--cuda_ext ./x",
+        "pip install --global-option --cuda_ext ./x",
+        "python setup.py --cuda_ext install",
+    ] {
+        let options = install(command).unwrap().build_options;
+        assert!(options.contains(&"--cuda_ext".to_owned()), "{command}");
+    }
+}
+
+#[test]
+fn setup_scripts_build_in_place() {
+    let setup = install("python3 x/setup.py develop").unwrap();
+    assert!(setup.no_build_isolation);
+    assert_eq!(packages("python3 x/setup.py develop"), ["./x/"]);
+    assert_eq!(packages("python setup.py install"), ["./"]);
+    assert!(install("python setup.py --version").is_none());
+}
+
+#[test]
+fn editable_directories_need_no_dot() {
+    assert_eq!(packages("pip install -e x"), ["./x"]);
+    assert_eq!(packages("pip install -e ."), ["."]);
+    let address = "git+https://github.com/a/b.git#egg=b";
+    assert_eq!(packages(&format!("pip install -e {address}")), [address]);
+}
