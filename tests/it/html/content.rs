@@ -14,7 +14,7 @@ fn a_finding_has_all_details_of_the_text_report() {
         "the tag claims PyTorch 2.9",
         "pytorch-cuda: v2.9 What to do",
         "RUN /bin/sh -c pip install --no-cache-dir torch==2.8.0 # buildkit",
-        "tag the image 2.8.0 , or install torch==2.9 and rebuild it",
+        "tag the image pytorch-cuda:v2.8 , or install torch==2.9 and rebuild it",
         "525.60.13 or later",
         "nothing is missing, shadowed or mixed",
         "Why it matters and how to confirm it",

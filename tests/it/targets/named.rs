@@ -89,7 +89,11 @@ fn an_unknown_gpu_or_driver_is_exit_code_2_with_a_suggestion() {
             ["`rtx 6000`", "`RTX 6000 Ada` or `Quadro RTX 6000`"],
         ),
         (["--gpu", "91"], ["`91`", "write `sm_91`"]),
-        (["--gpu", "MI300X"], ["`MI300X`", "nvidia-smi"]),
+        (
+            ["--gpu", "MI300X"],
+            ["`MI300X`", "AMD GPUs are not supported"],
+        ),
+        (["--gpu", "voodoo"], ["`voodoo`", "nvidia-smi"]),
         (["--driver", "535"], ["only a driver branch", "535.183.06"]),
         (
             ["--driver", "latest"],

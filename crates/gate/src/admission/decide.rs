@@ -14,7 +14,6 @@ use crate::judge::{Answered, Question};
 use crate::queue::Priority;
 use crate::setup::View;
 use crate::state::Gate;
-use imgcheck_base::error::ErrorCode;
 use imgcheck_base::excerpt::shortened;
 use imgcheck_report::Verdict;
 use imgcheck_rules::policy::gate::{Mode, OnMiss};
@@ -366,7 +365,7 @@ impl Decision {
 
     fn status(&self, answered: &Answered) -> Status {
         let help = match self.outcome {
-            Outcome::Unknown => next_step(answered),
+            Outcome::Unknown => words::next_step(&answered.unresolved),
             _ => "see `imgcheck preflight` for the whole report",
         };
         Status {
@@ -374,24 +373,6 @@ impl Decision {
             reason: "Forbidden",
             message: words::message(&self.reasons, help),
         }
-    }
-}
-
-/// What helps if an image has no digest or was not read yet.
-fn next_step(answered: &Answered) -> &'static str {
-    let mut codes = answered.unresolved.values().map(|it| it.code);
-    match codes.find(|code| *code != ErrorCode::Timeout) {
-        Some(ErrorCode::Forbidden) => {
-            "trying again does not help: change the image, its credentials, or the configuration of the gate"
-        }
-        Some(ErrorCode::Unauthorized) => {
-            "name a Secret that may pull it under `imagePullSecrets` of the Pod or of its ServiceAccount; the gate needs the right to read that Secret"
-        }
-        Some(ErrorCode::NotFound) => "correct the name of the image, or push it first",
-        Some(ErrorCode::RateLimited) => {
-            "its registry limits requests; log in with a pull secret, or use a mirror"
-        }
-        _ => "try again in a minute",
     }
 }
 

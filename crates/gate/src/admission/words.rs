@@ -1,6 +1,10 @@
 //! How an answer is worded: warnings within what an API server passes on, and a message that says why.
 
+use std::collections::BTreeMap;
+
+use crate::resolve::Unresolved;
 use crate::verdict::{ContainerVerdict, Judgement};
+use imgcheck_base::error::ErrorCode;
 use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_model::finding::Severity;
 use imgcheck_report::Verdict;
@@ -73,6 +77,24 @@ pub fn message(sentences: &[String], help: &str) -> String {
     let text: Vec<String> = sentences.iter().map(|it| without_controls(it)).collect();
     let text = shortened(&text.join("; "), MESSAGE);
     format!("{PREFIX}{text}; {help}")
+}
+
+/// What helps if images have no digest, or were not read yet.
+pub fn next_step(unresolved: &BTreeMap<String, Unresolved>) -> &'static str {
+    let mut codes = unresolved.values().map(|it| it.code);
+    match codes.find(|code| *code != ErrorCode::Timeout) {
+        Some(ErrorCode::Forbidden) => {
+            "trying again does not help: change the image, its credentials, or the configuration of the gate"
+        }
+        Some(ErrorCode::Unauthorized) => {
+            "name a Secret that may pull it under `imagePullSecrets` of the Pod or of its ServiceAccount; the gate needs the right to read that Secret"
+        }
+        Some(ErrorCode::NotFound) => "correct the name of the image, or push it first",
+        Some(ErrorCode::RateLimited) => {
+            "its registry limits requests; log in with a pull secret, or use a mirror"
+        }
+        _ => "try again in a minute",
+    }
 }
 
 fn wrap(sentence: &str) -> Vec<String> {
