@@ -107,6 +107,7 @@ fn triton_without(path: &str) -> Image {
         "__init__.py",
         "backends/nvidia/driver.c",
         "backends/nvidia/include/cuda.h",
+        "backends/nvidia/lib/libdevice.10.bc",
     ];
     let programs = [
         "backends/nvidia/bin/ptxas",
@@ -150,6 +151,12 @@ fn a_file_of_the_package_itself_is_named() {
             "backends/nvidia/include/cuda.h",
             &["CPATH=/opt/cuda/include"]
         ),
+        None
+    );
+    let device = "backends/nvidia/lib/libdevice.10.bc";
+    assert!(found(device, &[]).is_some());
+    assert_eq!(
+        found(device, &["TRITON_LIBDEVICE_PATH=/opt/libdevice.bc"]),
         None
     );
     let older = found("backends/nvidia/bin/ptxas", &[]).unwrap();
