@@ -154,3 +154,14 @@ fn a_part_that_the_standard_library_leaves_out() {
     );
     assert_eq!(missing(&guarded), Vec::<String>::new());
 }
+
+/// dill and multiprocess look for their version elsewhere if they are not installed whole.
+#[test]
+fn a_search_path_that_changes_only_after_a_failed_import() {
+    let init = "try:\n    from .info import version\nexcept Exception:\n    import sys\n    sys.path.append('/x')\nimport absent\n";
+    let whole = torch(init).text(&format!("{SITE}/torch/info.py"), "version = 1\n");
+    assert_eq!(missing(&whole), ["absent"]);
+    assert_eq!(missing(&torch(init)), Vec::<String>::new());
+    let broken = torch(init).text(&format!("{SITE}/torch/info.py"), "import nothing\n");
+    assert_eq!(missing(&broken), Vec::<String>::new());
+}

@@ -69,6 +69,8 @@ pub(crate) struct Effects<'a> {
     dynamic_from: Option<TextSize>,
     /// Whether it is below `if __name__ == "__main__"`.
     is_main: bool,
+    /// In a handler of a `try` that only imports this module below itself.
+    guard: Option<&'a str>,
     /// What it changes of the search for modules, and whether only as a program.
     changes: BTreeSet<(bool, Change)>,
     /// Where the last statement starts.
@@ -201,9 +203,14 @@ impl<'a> Effects<'a> {
     }
 
     fn change(&mut self, change: Change) {
-        match self.function {
-            Some(function) => drop(self.changing.insert((change, function))),
-            None => drop(self.changes.insert((self.is_main, change))),
+        match (self.function, self.guard, change) {
+            (Some(function), ..) => drop(self.changing.insert((change, function))),
+            (None, Some(guard), Change::Path) if !self.is_main => {
+                // As a program, it has no module below itself.
+                self.changes.insert((true, change));
+                self.facts.search_guards.push(guard.to_owned());
+            }
+            _ => drop(self.changes.insert((self.is_main, change))),
         }
     }
 

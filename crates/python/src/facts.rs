@@ -21,6 +21,9 @@ pub struct ModuleFacts {
     pub has_dynamic_submodules: bool,
     /// It changes where any import searches: `sys.path` or a directory of packages.
     pub changes_search: bool,
+    /// Modules below this one, each of which it imports in a `try` whose handler changes where any import searches: only if one fails.
+    #[serde(default)]
+    pub search_guards: Vec<String>,
     /// It changes who searches: `sys.meta_path` or `sys.path_hooks`.
     pub adds_finders: bool,
     /// It does either when it is executed as a program.

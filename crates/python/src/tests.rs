@@ -117,6 +117,27 @@ fn a_program_may_do_more_than_a_module() {
 }
 
 #[test]
+fn a_search_path_that_changes_only_after_a_failed_import_has_a_guard() {
+    let handler = "except Exception:\n    import sys\n    sys.path.append('x')\n";
+    let facts = |import: &str| ModuleFacts::of(&format!("try:\n    {import}\n{handler}")).unwrap();
+    let guarded = facts("from .info import version, author");
+    assert_eq!(guarded.search_guards, ["info"]);
+    assert!(!guarded.changes_search && guarded.changes_search_as_main);
+    for import in [
+        "from . import info",
+        "import info",
+        "from .info import *",
+        "from ..info import x",
+    ] {
+        let facts = facts(import);
+        assert!(
+            facts.changes_search && facts.search_guards.is_empty(),
+            "{import}"
+        );
+    }
+}
+
+#[test]
 fn where_getattr_is_bound() {
     let line = |source: &str| ModuleFacts::of(source).unwrap().getattr_line;
     let body = "def f():\n    a = 1\n    return a\n\n";

@@ -53,6 +53,16 @@ impl<'a> Visitor<'a> for Effects<'a> {
                     self.visit_elif_else_clause(clause);
                 }
             }
+            Stmt::Try(it) if self.function.is_none() && guard(&it.body).is_some() => {
+                self.visit_body(&it.body);
+                let outer = std::mem::replace(&mut self.guard, guard(&it.body));
+                it.handlers
+                    .iter()
+                    .for_each(|it| self.visit_except_handler(it));
+                self.guard = outer;
+                self.visit_body(&it.orelse);
+                self.visit_body(&it.finalbody);
+            }
             Stmt::For(it) if is_finders(&it.iter) => {
                 self.visit_expr(&it.target);
                 self.visit_body(&it.body);
@@ -134,4 +144,14 @@ fn truth(expression: &Expr) -> Option<bool> {
         Expr::NoneLiteral(_) => Some(false),
         _ => None,
     }
+}
+
+/// `X` for a body that is `from .X import NAME, …`.
+fn guard(body: &[Stmt]) -> Option<&str> {
+    let [Stmt::ImportFrom(import)] = body else {
+        return None;
+    };
+    let has_star = import.names.iter().any(|it| &it.name == "*");
+    let module = import.module.as_deref()?;
+    (import.level == 1 && !has_star && !module.contains('.')).then_some(module)
 }

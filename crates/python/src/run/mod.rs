@@ -304,6 +304,15 @@ impl<'f, F: Files> Interpreter<'f, F> {
     }
 
     fn take_effects(&mut self, name: &str, facts: &ModuleFacts) {
+        for guard in &facts.search_guards {
+            let place = Place {
+                module: name.to_owned(),
+                line: 0,
+            };
+            let guard = format!("{name}.{guard}");
+            let outcome = self.within(place, |it| it.import_dotted(&guard));
+            self.is_search_changed |= outcome != Outcome::Imported;
+        }
         let (first, last) = (name.split('.').next(), name.rsplit('.').next());
         let mut finders = self.search.finders.iter();
         let is_known = finders.any(|(of, _)| [first, last].contains(&Some(of.as_str())));
