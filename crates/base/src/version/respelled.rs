@@ -8,8 +8,11 @@ const SEPARATORS: [&str; 4] = [".", "", "_", "-"];
 /// A text that spells the version `claimed`, with another version in the same spelling and as many components: `cu118` for 11.8 is
 /// `cu128` for 12.8.90. The other version alone if the text does not spell the first.
 pub fn respelled(text: &str, claimed: &str, version: &str) -> String {
+    // `debian12` is a name as a whole.
+    let is_number = version.starts_with(|c: char| c.is_ascii_digit());
     let count = claimed.split('.').count();
-    let version = first_numbers(version, count).unwrap_or_else(|| version.to_owned());
+    let numbers = first_numbers(version, count).filter(|_| is_number);
+    let version = numbers.unwrap_or_else(|| version.to_owned());
     let spelled = SEPARATORS.iter().find_map(|separator| {
         let written = claimed.replace('.', separator);
         let start = text.rfind(&written).filter(|_| !written.is_empty())?;
