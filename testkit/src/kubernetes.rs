@@ -131,6 +131,18 @@ impl Kubernetes {
         child.wait_with_output().unwrap()
     }
 
+    /// Changes a webhook configuration by a JSON Patch.
+    ///
+    /// # Panics
+    /// The server refuses it.
+    pub fn patch_webhooks(&self, name: &str, patch: &Value) {
+        let kind = "validatingwebhookconfiguration";
+        let patch = patch.to_string();
+        let output = self.kubectl(&["patch", kind, name, "--type=json", "-p", &patch], "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+    }
+
     /// What kubectl prints with `-o json`.
     ///
     /// # Panics

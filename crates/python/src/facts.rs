@@ -150,7 +150,12 @@ impl ModuleFacts {
             size_of::<Step>() + more
         };
         let steps: usize = self.steps.iter().map(step).sum();
-        let names = [&self.names, &self.provided, &self.patched];
+        let names = [
+            &self.names,
+            &self.provided,
+            &self.patched,
+            &self.search_guards,
+        ];
         let names: usize = names.iter().map(|it| texts(it)).sum();
         let code = self.dynamic_submodules.iter();
         let code: usize = code.map(|it| size_of_val(it) + it.function.len()).sum();

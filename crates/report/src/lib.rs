@@ -17,21 +17,18 @@ mod summary;
 mod targets;
 pub mod text;
 pub mod tree;
+mod verdict;
 mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use imgcheck_base::error::{Error, ErrorCode};
 use imgcheck_base::gap::Gap;
 use imgcheck_elf::Depth;
 use imgcheck_launch::LaunchFacts;
 use imgcheck_model::claims::Claim;
-use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoredFinding, Severity};
+use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoredFinding};
 use imgcheck_model::imports::ImportTree;
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::process::LoaderFacts;
@@ -42,6 +39,7 @@ use imgcheck_rules::rules::{Questions, RuleSet};
 use imgcheck_source::source::{AccessMethod, SourceKind};
 
 pub use escape::{json as to_json, one_line, printable, safe_json};
+pub use verdict::{NOT_COUNTED, Verdict};
 
 /// Everything known about an image before rules are evaluated.
 #[derive(Debug, Clone)]
@@ -372,75 +370,6 @@ impl Inspection {
         self.title.as_deref().or(reference).unwrap_or(&self.named)
     }
 }
-
-/// The result of a check.
-///
-/// ```
-/// assert!(imgcheck::Verdict::Fail > imgcheck::Verdict::Pass);
-/// ```
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// No finding is as severe as the threshold.
-    Pass,
-    /// No finding is, but something that matters could not be judged.
-    Incomplete,
-    /// At least one finding is.
-    Fail,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.above(&[]))
-    }
-}
-
-impl Verdict {
-    /// The verdict in documents: `pass`, `incomplete` or `fail`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::Pass => "pass",
-            Verdict::Incomplete => "incomplete",
-            Verdict::Fail => "fail",
-        }
-    }
-
-    /// The verdict on findings; `fail_on` is the lowest severity that fails, and `None` never fails.
-    pub fn of(findings: &[Finding], fail_on: Option<Severity>) -> Self {
-        match fail_on {
-            Some(threshold) if findings.iter().any(|finding| finding.severity >= threshold) => {
-                Verdict::Fail
-            }
-            _ => Verdict::Pass,
-        }
-    }
-
-    /// The verdict as a heading of these findings: a pass never stands above an error, which `--fail-on never` does not count.
-    pub fn above<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> &'static str {
-        let mut findings = findings.into_iter();
-        let has_error = findings.any(|it| it.severity == Severity::Error);
-        match self {
-            Verdict::Pass if has_error => NOT_COUNTED,
-            Verdict::Pass => "PASS",
-            Verdict::Incomplete => "INCOMPLETE",
-            Verdict::Fail => "FAIL",
-        }
-    }
-
-    /// A pass becomes incomplete if there are gaps and the check is `strict`, or one of them prevents a pass.
-    pub fn unless_incomplete(self, gaps: &[Gap], strict: bool) -> Self {
-        let counts = |gap: &Gap| strict || gap.code.prevents_pass();
-        match self {
-            Verdict::Pass if gaps.iter().any(counts) => Verdict::Incomplete,
-            other => other,
-        }
-    }
-}
-
-/// What stands above errors that do not count.
-pub const NOT_COUNTED: &str = "NOT COUNTED";
 
 /// The claims of one reference, and the findings on them.
 #[derive(Debug, Clone)]

@@ -161,16 +161,7 @@ fn the_chart_is_installed_upgraded_and_uninstalled() {
     // The gate writes the authority of its certificate there; an upgrade keeps it.
     let patch =
         json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": "bWluZQ=="}]);
-    let patch = patch.to_string();
-    let arguments = [
-        "patch",
-        "validatingwebhookconfiguration",
-        "imgcheck",
-        "--type=json",
-        "-p",
-        &patch,
-    ];
-    text(&helm.cluster.kubectl(&arguments, ""));
+    helm.cluster.patch_webhooks("imgcheck", &patch);
     helm.apply("upgrade", "failurePolicy=Fail");
     let webhooks = helm.webhooks();
     assert_eq!(webhooks[0]["failurePolicy"], "Fail");

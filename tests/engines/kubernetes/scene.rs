@@ -75,23 +75,8 @@ impl Scene {
             .iter()
             .map(webhook)
             .collect();
-        let patch = json!([{"op": "replace", "path": "/webhooks", "value": webhooks}]).to_string();
-        let patch = self.cluster.kubectl(
-            &[
-                "patch",
-                "validatingwebhookconfiguration",
-                "imgcheck",
-                "--type=json",
-                "-p",
-                &patch,
-            ],
-            "",
-        );
-        assert!(
-            patch.status.success(),
-            "{}",
-            String::from_utf8_lossy(&patch.stderr)
-        );
+        let patch = json!([{"op": "replace", "path": "/webhooks", "value": webhooks}]);
+        self.cluster.patch_webhooks("imgcheck", &patch);
         std::thread::sleep(Duration::from_secs(2));
     }
 

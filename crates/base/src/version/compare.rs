@@ -171,6 +171,11 @@ pub fn is_since(version: &str, release: &str) -> bool {
     compare(version, release).is_some_and(Ordering::is_ge)
 }
 
+/// Whether a version is not after a release: 13.6.1 is not after `13.6`. If either cannot be read, it is.
+pub fn is_until(version: &str, release: &str) -> bool {
+    compare(version, release).is_some_and(Ordering::is_le) || meets(version, release) == Some(true)
+}
+
 /// Whether `a` is newer than `b`. `None` if either cannot be read.
 pub fn newer(a: &str, b: &str) -> Option<bool> {
     compare(a, b).map(Ordering::is_gt)

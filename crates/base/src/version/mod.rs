@@ -12,6 +12,6 @@ pub mod marker;
 pub mod requirement;
 mod respelled;
 
-pub use compare::{compare, first_numbers, is_since, meets, newer, release, satisfies};
+pub use compare::{compare, first_numbers, is_since, is_until, meets, newer, release, satisfies};
 pub use fits::fits;
 pub use respelled::renamed;

@@ -120,12 +120,12 @@ impl<'d> Deployed<'d> {
     }
 }
 
-/// The mode of the namespace of an object.
 /// Whether a request only asks whether the API server reaches the gate.
 pub(super) fn is_probe(request: &AdmissionRequest) -> bool {
     request.is_dry_run() && annotation(&request.object, PROBE).is_some()
 }
 
+/// The mode of the namespace of an object.
 pub(super) fn mode_of(request: &AdmissionRequest, view: &View) -> Mode {
     let labels = view.cluster.namespaces.get(&request.namespace);
     let label = labels.and_then(|labels| labels.get(MODE));

@@ -2,12 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use imgcheck_base::version::is_since;
 use imgcheck_base::version::requirement::normalized;
+use imgcheck_base::version::{is_since, is_until};
 use imgcheck_python::run::Brought;
 use serde::Deserialize;
-
-use crate::stack::is_until;
 
 /// What the import of a module rests on besides files: `rules/knowledge/python-modules.yaml`.
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use super::faults::{Effect, Fault, Problem};
 use super::installed::Installed;
 use super::options::Key;
-use super::releases::{include, is_before_release, is_until};
+use super::releases::{include, is_before_release};
 use super::values::{Names, Reader, Tables, Values};
 use super::wrong::Wrong;
 use imgcheck_base::excerpt::shortened;
-use imgcheck_base::version;
+use imgcheck_base::version::{self, is_until};
 
 /// Maximum number of characters of a value that a message shows.
 const SHOWN: usize = 80;

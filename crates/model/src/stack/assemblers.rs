@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::tool_knowledge::{Assembled, Tools, is_until};
+use super::tool_knowledge::{Assembled, Tools};
 use super::tools::Process;
-use imgcheck_base::version::is_since;
+use imgcheck_base::version::{is_since, is_until};
 
 /// The `ptxas` that a package of the image's process calls for some GPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

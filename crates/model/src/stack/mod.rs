@@ -67,7 +67,6 @@ pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
 pub use tool_knowledge::ToolKind;
-pub(crate) use tool_knowledge::is_until;
 pub use tools::MissingTool;
 pub use weights::Weights;
 

@@ -1,11 +1,7 @@
 //! The table of tools that packages use at run time: `rules/knowledge/tools.yaml`, which says what each field means.
 
-use std::cmp::Ordering;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use imgcheck_base::version;
 
 /// The tools.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -204,10 +200,4 @@ pub(super) struct Assembled {
     pub variable: String,
     #[serde(rename = "source")]
     _source: String,
-}
-
-/// Whether a version is not after a release: 13.6.1 is not after `13.6`.
-pub(crate) fn is_until(version: &str, release: &str) -> bool {
-    version::compare(version, release).is_some_and(Ordering::is_le)
-        || version::meets(version, release) == Some(true)
 }

@@ -8,10 +8,9 @@ use super::importable::ImportableDistributions;
 use super::python::Environment;
 use super::tool_knowledge::{
     Anywhere, Beside, Compiler, Header, Headers, Needed, Part, Tool, ToolKind, ToolProgram, Tools,
-    is_until,
 };
 use imgcheck_base::lexical::directory_of;
-use imgcheck_base::version::is_since;
+use imgcheck_base::version::{is_since, is_until};
 use imgcheck_image::{Access, Node, RootFilesystem};
 use imgcheck_launch::Launch;
 

@@ -305,12 +305,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
 
     fn take_effects(&mut self, name: &str, facts: &ModuleFacts) {
         for guard in &facts.search_guards {
-            let place = Place {
-                module: name.to_owned(),
-                line: 0,
-            };
-            let guard = format!("{name}.{guard}");
-            let outcome = self.within(place, |it| it.import_dotted(&guard));
+            let outcome = self.import_for(name, &format!("{name}.{guard}"));
             self.is_search_changed |= outcome != Outcome::Imported;
         }
         let (first, last) = (name.split('.').next(), name.rsplit('.').next());
@@ -331,15 +326,20 @@ impl<'f, F: Files> Interpreter<'f, F> {
         let search = self.search;
         let of_module = search.hidden.iter().filter(|(it, _)| it == module);
         for (_, needed) in of_module {
-            let place = Place {
-                module: module.to_owned(),
-                line: 0,
-            };
-            if let Outcome::Failed(failure) = self.within(place, |it| it.import_dotted(needed)) {
+            if let Outcome::Failed(failure) = self.import_for(module, needed) {
                 return Err(failure);
             }
         }
         Ok(())
+    }
+
+    /// Imports what a module needs, at no line of its text.
+    fn import_for(&mut self, module: &str, needed: &str) -> Outcome {
+        let place = Place {
+            module: module.to_owned(),
+            line: 0,
+        };
+        self.within(place, |it| it.import_dotted(needed))
     }
 
     fn missing(&self, module: &str, name: Option<&str>) -> Arc<Failure> {
