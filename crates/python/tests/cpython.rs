@@ -121,7 +121,7 @@ const FILES: [&str; 9] = [
     "pack/deep/z.py",
     "space/m.py",
 ];
-const MODULES: [&str; 14] = [
+const MODULES: [&str; 15] = [
     "a",
     "b",
     "b",
@@ -136,6 +136,7 @@ const MODULES: [&str; 14] = [
     "pack.absent",
     "a.absent",
     "sys",
+    "__main__",
 ];
 const NAMES: [&str; 8] = ["one", "two", "x", "y", "deep", "z", "m", "lacking"];
 const CAUGHT: [&str; 6] = [

@@ -1,13 +1,14 @@
 //! Finds the file of a module.
 
 use super::module::{Located, Module, ModuleKind};
-use super::{Files, Found, Interpreter, Search, Source, provided_name};
+use super::{Files, Found, Interpreter, MAIN, Search, Source, provided_name};
 use crate::facts::{DynamicSubmodules, ModuleFacts};
 
 impl<F: Files> Interpreter<'_, F> {
     /// Finds a module whose package is imported.
     pub(super) fn locate(&mut self, name: &str) -> Located<F::File> {
-        if self.search.builtin.contains(name) {
+        // Python makes `__main__` before it imports anything (`add_main_module` in Python/pylifecycle.c).
+        if name == MAIN || self.search.builtin.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
         }
         let (package, last) = match name.rsplit_once('.') {
