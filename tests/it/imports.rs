@@ -32,6 +32,7 @@ pub(crate) fn failures(image: &Image) -> Vec<ImportFailure> {
         distributions: &stack.distributions,
         knowledge: &modules,
         packages: &packages.concat(),
+        is_asked: false,
         is_launch_known: launch.gaps.is_empty(),
         reads: false,
         trees: false,

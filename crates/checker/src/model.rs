@@ -86,6 +86,7 @@ impl Model {
             distributions: &stack.distributions,
             knowledge: &knowledge.modules,
             packages: &checker.imported_modules()?,
+            is_asked: checker.python_module.is_some(),
             is_launch_known: launch.gaps.is_empty(),
             reads: false,
             trees: checker.loader_trees,

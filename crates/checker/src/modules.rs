@@ -112,6 +112,7 @@ fn imported<'r>(
         distributions: &[],
         knowledge: &knowledge.modules,
         packages: &checker.imported_modules()?,
+        is_asked: checker.python_module.is_some(),
         is_launch_known: launch.gaps.is_empty(),
         reads: true,
         trees: false,

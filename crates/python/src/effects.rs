@@ -75,8 +75,8 @@ pub(crate) struct Effects<'a> {
     changes: BTreeSet<(bool, Change)>,
     /// Where the last statement starts.
     statement: TextSize,
-    /// Where `__getattr__` is bound first.
-    getattr: Option<TextSize>,
+    /// From where on the module may have names that its text does not show.
+    dynamic_names: Option<TextSize>,
     /// Whether it has `from M import *`.
     has_stars: bool,
     /// Names of imported modules and objects, with the number of the function around; 0 if there is none.
@@ -131,15 +131,14 @@ impl<'a> Effects<'a> {
         };
         let [changes_search, adds_finders] = Change::ALL.map(|it| does(false, it));
         let as_main = Change::ALL.iter().any(|it| does(true, *it));
-        let getattr = self.getattr.filter(|_| !self.facts.has_dynamic_names);
         let mut dynamic: Vec<(TextSize, &str)> = self
             .submodules
             .iter()
             .map(|(function, start)| (*start, function.unwrap_or_default()))
             .collect();
         dynamic.sort_unstable();
-        let getattr_line = getattr.map_or(0, |offset| lines.at(outline.place(offset)));
-        let mut lines = Lines::of(outline.source());
+        let place = self.dynamic_names.map(|offset| outline.place(offset));
+        let dynamic_names_from = place.map(|place| Lines::of(outline.source()).at(place));
         let dynamic = dynamic
             .into_iter()
             .map(|(start, function)| DynamicSubmodules {
@@ -151,11 +150,10 @@ impl<'a> Effects<'a> {
             has_dynamic_submodules: !self.submodules.is_empty(),
             dynamic_submodules: dynamic.collect(),
             steps,
-            has_dynamic_names: self.facts.has_dynamic_names || self.names.contains(GETATTR),
+            dynamic_names_from,
             changes_search,
             adds_finders,
             changes_search_as_main: changes_search || adds_finders || as_main,
-            getattr_line,
             names: owned(self.names),
             patched: owned(patched),
             ..self.facts
@@ -169,13 +167,24 @@ impl<'a> Effects<'a> {
         plain.collect()
     }
 
-    /// Notes code that may bring modules without files.
-    fn brings_submodules(&mut self) {
-        let start = match self.function {
+    /// Where the outermost function around starts, or else the statement: what is there is certainly not executed before.
+    fn start(&self) -> TextSize {
+        match self.function {
             Some(_) => self.function_start,
             None => self.statement,
-        };
+        }
+    }
+
+    /// Notes code that may bring modules without files.
+    fn brings_submodules(&mut self) {
+        let start = self.start();
         self.submodules.entry(self.function).or_insert(start);
+    }
+
+    /// Notes code that may bind names which the text does not show.
+    fn may_bind_any_name(&mut self) {
+        let known = self.dynamic_names.unwrap_or(TextSize::new(u32::MAX));
+        self.dynamic_names = Some(self.start().min(known));
     }
 
     /// From where on constants may have other values.
@@ -232,7 +241,7 @@ impl<'a> Effects<'a> {
             self.names.insert(name);
             self.constants.insert(name, None);
             if name == GETATTR {
-                self.getattr.get_or_insert(self.statement);
+                self.may_bind_any_name();
             }
         }
     }
@@ -280,11 +289,11 @@ impl<'a> Effects<'a> {
                     match alias.name.as_str() {
                         "path" | "meta_path" | "path_hooks" if is_sys => {
                             self.change(Change::Path);
-                            self.facts.has_dynamic_names = true;
+                            self.may_bind_any_name();
                         }
                         "modules" if is_sys => {
                             self.brings_submodules();
-                            self.facts.has_dynamic_names = true;
+                            self.may_bind_any_name();
                         }
                         _ => {}
                     }
@@ -298,16 +307,16 @@ impl<'a> Effects<'a> {
         match (name, context) {
             (_, ExprContext::Store) => self.bind(name),
             ("globals" | "exec", _) => {
-                self.facts.has_dynamic_names = true;
+                self.may_bind_any_name();
                 if self.function.is_none() {
                     self.dynamic_from.get_or_insert(self.statement);
                 }
             }
             ("vars" | "locals", _) if self.function.is_none() => {
-                self.facts.has_dynamic_names = true
+                self.may_bind_any_name();
             }
             ("addsitedir", _) => self.change(Change::Path),
-            ("global_enum", _) => self.facts.has_dynamic_names = true,
+            ("global_enum", _) => self.may_bind_any_name(),
             _ => {}
         }
         if name == "__path__" {
@@ -327,7 +336,7 @@ impl<'a> Effects<'a> {
             }
             "__path__" | "declare_namespace" => self.brings_submodules(),
             // They make the members of an enumeration names of its module (`enum.py`).
-            "global_enum" | "_convert_" | "_convert" => self.facts.has_dynamic_names = true,
+            "global_enum" | "_convert_" | "_convert" => self.may_bind_any_name(),
             _ => {}
         }
         if context == ExprContext::Store
@@ -350,10 +359,10 @@ impl<'a> Effects<'a> {
             }
             Expr::StringLiteral(_) => {}
             key if own_submodule(key).is_some() => self.facts.provided.extend(own_submodule(key)),
-            Expr::Name(name) if name.id == "__name__" => self.facts.has_dynamic_names = true,
-            _ if subscript.ctx == ExprContext::Load => self.facts.has_dynamic_names = true,
+            Expr::Name(name) if name.id == "__name__" => self.may_bind_any_name(),
+            _ if subscript.ctx == ExprContext::Load => self.may_bind_any_name(),
             _ => {
-                self.facts.has_dynamic_names = true;
+                self.may_bind_any_name();
                 self.brings_submodules();
             }
         }
@@ -385,7 +394,7 @@ impl<'a> Effects<'a> {
                         }
                         ("get", [Expr::StringLiteral(_), ..]) | ("copy" | "keys", _) => {}
                         _ => {
-                            self.facts.has_dynamic_names = true;
+                            self.may_bind_any_name();
                             self.brings_submodules();
                         }
                     }

@@ -14,9 +14,9 @@ pub struct ModuleFacts {
     pub steps: Vec<Step>,
     /// Names that the module may bind, sorted. Those of `from M import NAME` without `as` are left out: the steps have them.
     pub names: Vec<String>,
-    /// The module may have names that are not listed: it has a `__getattr__`, or uses `globals()`, `exec()` or its own entry in
-    /// `sys.modules`.
-    pub has_dynamic_names: bool,
+    /// The line before which the module certainly has no names that are not listed; `None` if it never has. It may have them because of a
+    /// `__getattr__`, `globals()`, `exec()` or its own entry in `sys.modules`; in a function, the line is that of the outermost one.
+    pub dynamic_names_from: Option<u32>,
     /// Modules may be found below the module that have no file there: it uses `__path__` or changes `sys.modules`.
     pub has_dynamic_submodules: bool,
     /// It changes where any import searches: `sys.path` or a directory of packages.
@@ -28,8 +28,6 @@ pub struct ModuleFacts {
     pub adds_finders: bool,
     /// It does either when it is executed as a program.
     pub changes_search_as_main: bool,
-    /// The line of the first statement that binds `__getattr__`, if that is what makes its names dynamic; else 0.
-    pub getattr_line: u32,
     /// The code because of which modules may be found below the module that have no file there; none if that is not known.
     #[serde(default)]
     pub dynamic_submodules: Vec<DynamicSubmodules>,
@@ -120,7 +118,7 @@ impl ModuleFacts {
     pub fn unread(why: Unread) -> Self {
         ModuleFacts {
             unread: Some(why),
-            has_dynamic_names: true,
+            dynamic_names_from: Some(0),
             has_dynamic_submodules: true,
             ..ModuleFacts::default()
         }

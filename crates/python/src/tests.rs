@@ -138,13 +138,38 @@ fn a_search_path_that_changes_only_after_a_failed_import_has_a_guard() {
 }
 
 #[test]
-fn where_getattr_is_bound() {
-    let line = |source: &str| ModuleFacts::of(source).unwrap().getattr_line;
+fn from_where_on_names_are_not_known() {
+    let line = |source: &str| ModuleFacts::of(source).unwrap().dynamic_names_from;
     let body = "def f():\n    a = 1\n    return a\n\n";
-    assert_eq!(line(&format!("{body}def __getattr__(name): pass\n")), 5);
-    assert_eq!(line(&format!("{body}__getattr__, x = attach()\n")), 5);
-    assert_eq!(line("globals()['x'] = 1\ndef __getattr__(name): pass\n"), 0);
-    assert_eq!(line(body), 0);
+    assert_eq!(
+        line(&format!("{body}def __getattr__(name): pass\n")),
+        Some(5)
+    );
+    assert_eq!(line(&format!("{body}__getattr__, x = attach()\n")), Some(5));
+    assert_eq!(
+        line("globals()['x'] = 1\ndef __getattr__(name): pass\n"),
+        Some(1)
+    );
+    let function = "def g():\n    a = 1\n    globals()['x'] = a\n";
+    assert_eq!(line(&format!("{body}{function}")), Some(5));
+    assert_eq!(
+        line(&format!("{body}class C:\n    exec('x = 1')\n")),
+        Some(6)
+    );
+    assert_eq!(
+        line("def f():\n    global __getattr__\n    __getattr__ = 1\n"),
+        Some(1)
+    );
+    assert_eq!(line(body), None);
+}
+
+#[test]
+fn to_go_through_the_path_of_a_package_brings_no_modules() {
+    let brings = |source: &str| ModuleFacts::of(source).unwrap().has_dynamic_submodules;
+    assert!(!brings("for it in __path__:\n    print(it)\n"));
+    assert!(!brings("x = [it for it in __path__]\n"));
+    assert!(brings("for it in x:\n    __path__.append(it)\n"));
+    assert!(brings("f(__path__)\n"));
 }
 
 #[test]
@@ -166,7 +191,10 @@ fn tricks_are_noticed() {
         "from enum import IntEnum\nIntEnum._convert_('C', __name__, f)",
     ] {
         assert!(
-            ModuleFacts::of(source).unwrap().has_dynamic_names,
+            ModuleFacts::of(source)
+                .unwrap()
+                .dynamic_names_from
+                .is_some(),
             "{source}"
         );
     }
@@ -197,7 +225,7 @@ fn tricks_are_noticed() {
     ] {
         let facts = ModuleFacts::of(source).unwrap();
         assert!(
-            !facts.changes_search && !facts.has_dynamic_names,
+            !facts.changes_search && facts.dynamic_names_from.is_none(),
             "{source}"
         );
     }

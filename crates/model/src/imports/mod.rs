@@ -199,7 +199,7 @@ impl<'r> Run<'_, '_, 'r> {
     /// A package of the tables, if it is there.
     fn package(&self, package: &str, imports: &mut Imports<'r>) {
         let mut interpreter = Interpreter::new(self.files, self.search);
-        if !interpreter.is_there(package) {
+        if !self.pythons.is_asked && !interpreter.is_there(package) {
             return;
         }
         let outcome = interpreter.import(package);

@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprContext, Pattern, Stmt};
 use ruff_text_size::Ranged;
 
-use super::{Change, Effects};
+use super::{Change, Effects, GETATTR};
 use crate::condition::{Condition, Constants, Subject, is_attribute};
 
 impl<'a> Visitor<'a> for Effects<'a> {
@@ -38,6 +38,9 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 self.constants
                     .extend(names.clone().map(|name| (name, None)));
                 self.plain.extend(names.clone().map(|name| (name, None)));
+                if names.clone().any(|it| it == GETATTR) {
+                    self.may_bind_any_name();
+                }
                 self.names.extend(names);
             }
             Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
@@ -63,7 +66,7 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 self.visit_body(&it.orelse);
                 self.visit_body(&it.finalbody);
             }
-            Stmt::For(it) if is_finders(&it.iter) => {
+            Stmt::For(it) if is_search_list(&it.iter) => {
                 self.visit_expr(&it.target);
                 self.visit_body(&it.body);
                 self.visit_body(&it.orelse);
@@ -102,7 +105,7 @@ impl<'a> Visitor<'a> for Effects<'a> {
 
     /// Its targets are names of its own.
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
-        if !is_finders(&comprehension.iter) {
+        if !is_search_list(&comprehension.iter) {
             self.visit_expr(&comprehension.iter);
         }
         comprehension.ifs.iter().for_each(|it| self.visit_expr(it));
@@ -132,9 +135,11 @@ fn is_main(test: &Expr) -> bool {
     matches!(&condition.atoms[..], [atom] if !atom.negated && atom.subject == Subject::IsMain)
 }
 
-/// Whether an expression is a list of `sys` that finds modules: to go through it changes nothing.
-fn is_finders(expression: &Expr) -> bool {
-    is_attribute(expression, "sys", "meta_path") || is_attribute(expression, "sys", "path_hooks")
+/// Whether an expression is a list by which modules are found: to go through it changes nothing.
+fn is_search_list(expression: &Expr) -> bool {
+    let is_path = matches!(expression, Expr::Name(name) if name.id == "__path__");
+    let lists = ["meta_path", "path_hooks"];
+    is_path || lists.iter().any(|it| is_attribute(expression, "sys", it))
 }
 
 /// Whether a constant is true.

@@ -76,7 +76,7 @@ impl<F: Files> Interpreter<'_, F> {
         };
         let reached = self.reached(module);
         let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
-        if facts.has_dynamic_names && !is_before(facts.getattr_line) {
+        if facts.dynamic_names_from.is_some_and(|it| !is_before(it)) {
             return Answer::Unknown;
         }
         if facts
