@@ -114,6 +114,19 @@ Examples:
   imgcheck tree image.tar libcudnn                        why this cuDNN, and which other copies exist
   imgcheck tree -f dot image.tar | dot -Tsvg > loader.svg";
 
+/// Of `imgcheck size`.
+pub const SIZE: &str = "\
+Examples:
+  imgcheck size image.tar
+  imgcheck size --gpu h100 pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime   and GPU code that it cannot select
+  imgcheck size -f json image.tar | jq '.images[].causes[] | {cause, bytes}'";
+
+/// Of `imgcheck requirements`.
+pub const REQUIREMENTS: &str = "\
+Examples:
+  imgcheck requirements image.tar
+  imgcheck requirements -f kubernetes registry.example/team/train:v3      the node affinity of its Pods";
+
 /// Of `imgcheck explain`.
 pub const EXPLAIN: &str = "\
 Examples:
@@ -153,6 +166,13 @@ Examples:
   imgcheck completions bash > /etc/bash_completion.d/imgcheck
   imgcheck completions zsh > ~/.zfunc/_imgcheck
   imgcheck completions fish > ~/.config/fish/completions/imgcheck.fish";
+
+/// Of `imgcheck -h` and `imgcheck check -h`.
+pub const CHECK_SHORT: &str = "\
+Examples:
+  imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+  docker save pytorch-cuda:v2.9 | imgcheck -
+  imgcheck --gpu h100,rtx4090 --driver 535.183.06 image.tar";
 
 /// Of `imgcheck` and `imgcheck check`.
 pub const CHECK: &str = "\

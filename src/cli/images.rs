@@ -15,10 +15,12 @@ use super::{cache, names, output, progress, registry};
 /// The images to read, and how.
 #[derive(Debug, Args)]
 pub struct ImageArguments {
-    /// Images. imgcheck looks up a reference in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or
-    /// tar), a root directory, or a file from `imgcheck facts -f facts`; `-` reads an archive from standard input. Also:
-    /// docker-daemon:REF, podman:REF, containerd:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG], oci-archive:PATH[:TAG],
-    /// dir:PATH. docker-daemon:, podman: or containerd: alone means all images there
+    /// A reference, an archive, an OCI layout, a root directory, or `-` for an archive on standard input
+    ///
+    /// imgcheck looks up a reference in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or tar), a
+    /// root directory, or a file from `imgcheck facts -f facts`; `-` reads an archive from standard input. Also: docker-daemon:REF,
+    /// podman:REF, containerd:REF, docker://REF, docker-archive:PATH[:REF], oci:PATH[:TAG], oci-archive:PATH[:TAG], dir:PATH.
+    /// docker-daemon:, podman: or containerd: alone means all images there
     #[arg(
         value_name = "IMAGE",
         required_unless_present = "all_images",
@@ -42,8 +44,9 @@ pub struct ReadingArguments {
     /// Compare the image with this reference instead of the one it records
     #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
     reference: Option<String>,
-    /// Platform to read from a multi-platform image, such as linux/arm64 [default: Linux on this machine's architecture, or the only
-    /// platform]
+    /// Platform to read from a multi-platform image, such as linux/arm64
+    ///
+    /// By default, imgcheck reads Linux on this machine's architecture, or the only platform.
     #[arg(
         long,
         value_name = "OS/ARCH",

@@ -10,6 +10,7 @@ mod examples;
 mod explain;
 mod facts;
 mod formats;
+mod help;
 mod images;
 mod init;
 mod interrupt;
@@ -23,9 +24,11 @@ mod policy;
 mod preflight;
 mod progress;
 mod registry;
+mod requirements;
 mod rules;
 #[cfg_attr(not(feature = "gate"), path = "serve_unsupported.rs")]
 mod serve;
+mod size;
 mod sweep;
 mod tree;
 mod verify;
@@ -48,7 +51,7 @@ use interrupt::Stop;
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]
-#[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
+#[command(after_help = examples::CHECK_SHORT, after_long_help = format!("{}\n\n{}\n\n{}", examples::CHECK, examples::EXIT_CODES, help::VARIABLES))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -58,28 +61,34 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Check images against what their tags, labels and environment promise (default command)
-    #[command(after_help = examples::CHECK, after_long_help = format!("{}\n\n{}", examples::CHECK, examples::EXIT_CODES))]
+    /// Check images against what they promise (default command)
+    ///
+    /// imgcheck compares the tag, the labels and the environment with what the image contains, and asks whether it will run.
+    #[command(after_help = examples::CHECK_SHORT, after_long_help = format!("{}\n\n{}\n\n{}", examples::CHECK, examples::EXIT_CODES, help::VARIABLES))]
     Check(check::CheckArguments),
-    /// List the components of an image's GPU stack, with the evidence for each version
+    /// List an image's GPU stack, with the evidence for each version
     #[command(after_help = examples::FACTS)]
     Facts(facts::FactsArguments),
-    /// Show what image references promise, and whether such images were ever published; reads no image
+    /// Show what a tag promises, and whether it was ever published
     #[command(after_help = examples::CLAIMS)]
     Claims(claims::ClaimsArguments),
-    /// Show what changed between two images: stack, GPU code, minimum driver, loader model, findings
+    /// Show what changed between two images
     #[command(after_help = examples::DIFF)]
     Diff(diff::DiffArguments),
-    /// Check the files that images are built from: Dockerfile, requirements.txt, environment.yml, pyproject.toml
+    /// Check Dockerfiles, requirements.txt and other build files
     #[command(after_help = examples::LINT, after_long_help = format!("{}\n\n{}", examples::LINT, examples::LINT_EXIT_CODES))]
     Lint(lint::LintArguments),
-    /// Check what manifests deploy: does each image run on the nodes it can land on, as its container starts it?
+    /// Check whether images run as manifests deploy them
+    ///
+    /// Does each image run on the nodes it can land on, as its container starts it?
     #[command(after_help = examples::PREFLIGHT, after_long_help = format!("{}\n\n{}", examples::PREFLIGHT, examples::PREFLIGHT_EXIT_CODES))]
     Preflight(preflight::PreflightArguments),
-    /// Answer admission requests of a Kubernetes cluster and requests of other programs: may this image run here?
+    /// Run an admission webhook for Kubernetes, and a REST service
+    ///
+    /// It answers one question: may this image run here?
     #[command(after_help = examples::SERVE)]
     Serve(serve::ServeArguments),
-    /// Sign an image's facts and verdict, and store them next to the image in its registry
+    /// Sign an image's facts and verdict, and store them beside it
     #[command(after_help = examples::ATTEST)]
     Attest(attest::AttestArguments),
     /// Judge an image by its signed facts, without reading its layers
@@ -88,13 +97,25 @@ enum Command {
     /// Check whole registries and clusters, on one machine or many
     #[command(after_help = examples::SWEEP)]
     Sweep(sweep::SweepArguments),
-    /// Show which libraries an image's processes load, which files need them, where the loader finds them, and why
+    /// Show which libraries an image's processes load, and why
+    ///
+    /// The tree names the files that need a library and where the loader finds it; --python shows modules.
     #[command(after_help = examples::TREE)]
     Tree(tree::TreeArguments),
-    /// Explain a rule or the code of a gap or error, with an example and what to do
+    /// Show where an image's bytes are, and which a container does not need
+    ///
+    /// Sizes are those of the files, not compressed: by cause, layer and package.
+    #[command(after_help = examples::SIZE)]
+    Size(size::SizeArguments),
+    /// Show what an image needs of a machine: GPUs, driver, architecture
+    ///
+    /// imgcheck judges the image on every GPU that it knows.
+    #[command(after_help = examples::REQUIREMENTS)]
+    Requirements(requirements::RequirementsArguments),
+    /// Explain a rule, or the code of a gap or error
     #[command(after_help = examples::EXPLAIN)]
     Explain(explain::ExplainArguments),
-    /// Write a commented .imgcheck.yaml and a CI job for GitHub or GitLab; keeps existing files
+    /// Write a commented .imgcheck.yaml and a CI job; keeps existing files
     #[command(after_help = examples::INIT)]
     Init(init::InitArguments),
     /// List, show and test rules
@@ -128,7 +149,8 @@ fn described(plugin: &str) -> Result<ExitCode, Stop> {
 }
 
 fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
-    let matches = without_empty_variables(Cli::command()).try_get_matches_from(arguments);
+    let command = help::shorten(without_empty_variables(Cli::command()));
+    let matches = command.try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = cli.unwrap_or_else(|error| output::misuse(names::with_format_option(error)));
     match cli.command {
@@ -144,6 +166,8 @@ fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
         Some(Command::Verify(arguments)) => verify::run(&arguments),
         Some(Command::Sweep(arguments)) => sweep::run(&arguments),
         Some(Command::Tree(arguments)) => tree::run(&arguments),
+        Some(Command::Size(arguments)) => size::run(&arguments),
+        Some(Command::Requirements(arguments)) => requirements::run(&arguments),
         Some(Command::Explain(arguments)) => explain::run(&arguments),
         Some(Command::Init(arguments)) => init::run(&arguments),
         Some(Command::Rules(arguments)) => rules::run(&arguments),

@@ -25,7 +25,7 @@ pub struct OutputArguments<F: ReportFormat> {
         env = "IMGCHECK_FORMAT"
     )]
     format: F,
-    /// Write to FILE instead of standard output; FORMAT=FILE writes an additional report; repeatable
+    /// Write to FILE instead; FORMAT=FILE writes an additional report; repeatable
     #[arg(short, long, value_name = "[FORMAT=]FILE", env = "IMGCHECK_OUTPUT")]
     output: Vec<Destination<F>>,
     /// When to use color

@@ -16,8 +16,9 @@ const NO_CONFIG: &str = "IMGCHECK_NO_CONFIG";
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct ConfigArguments {
-    /// Configuration file [default: .imgcheck.yaml here or in a parent directory, up to the repository root, or imgcheck/config.yaml in
-    /// $XDG_CONFIG_HOME or ~/.config]
+    /// Configuration file [default: .imgcheck.yaml here or in a parent directory]
+    ///
+    /// imgcheck looks for .imgcheck.yaml up to the repository root, and then for imgcheck/config.yaml in $XDG_CONFIG_HOME or ~/.config.
     #[arg(long, value_name = "FILE", env = CONFIG)]
     config: Option<PathBuf>,
     /// Do not read a configuration file
@@ -169,8 +170,9 @@ pub const NOT_JUDGED: u8 = 3;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct ImagePolicyArguments {
-    /// Expect a version of a component or Python distribution, such as 'torch==2.8.*', 'cudnn>=9.7,<10', 'cuda==12.8' or 'numpy<2';
-    /// repeatable, or several separated by ';'
+    /// Expect a version, such as 'torch==2.8.*' or 'cudnn>=9.7,<10'; repeatable
+    ///
+    /// Of a component or Python distribution: 'torch==2.8.*', 'cuda==12.8', 'numpy<2'. Several may be separated by ';'.
     #[arg(
         long = "expect",
         value_name = "COMPONENT==VERSION",
@@ -178,11 +180,12 @@ pub struct ImagePolicyArguments {
         value_delimiter = ';'
     )]
     expect: Vec<String>,
-    /// GPU that the image must run on, by nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0; repeatable, or several
-    /// separated by commas
+    /// GPU that the image must run on, such as h100, "rtx 4090" or sm_90; repeatable
+    ///
+    /// By nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0. Several may be separated by commas.
     #[arg(long, value_name = "GPU", env = "IMGCHECK_GPU", value_delimiter = ',')]
     gpu: Vec<String>,
-    /// Driver that the image must run on, with the full version from nvidia-smi: 535.183.06
+    /// Driver that the image must run on, as nvidia-smi prints it: 535.183.06
     #[arg(long, value_name = "VERSION", env = "IMGCHECK_DRIVER")]
     driver: Option<String>,
     /// Exit with 3 if any part of an image could not be judged

@@ -75,6 +75,12 @@ enum Command {
         /// Image facts, as `imgcheck facts --format facts` writes them (decompressed)
         #[arg(long, group = "document")]
         facts: bool,
+        /// Reports of `imgcheck size --format json`
+        #[arg(long, group = "document")]
+        size: bool,
+        /// Reports of `imgcheck requirements --format json`
+        #[arg(long, group = "document")]
+        requirements: bool,
         /// The verdict that `imgcheck attest` signs
         #[arg(long, group = "document")]
         verdict: bool,
@@ -117,6 +123,8 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
             preflight,
             config,
             facts,
+            size,
+            requirements,
             verdict,
             verify,
             fleet,
@@ -126,6 +134,8 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
                 (preflight, Schema::Preflight),
                 (config, Schema::Configuration),
                 (facts, Schema::Facts),
+                (size, Schema::Size),
+                (requirements, Schema::Requirements),
                 (verdict, Schema::Verdict),
                 (verify, Schema::Verify),
                 (fleet, Schema::Fleet),

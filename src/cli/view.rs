@@ -11,7 +11,9 @@ pub struct ViewArguments {
     /// Show only problems: no passing images, no table, no notes
     #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
     quiet: bool,
-    /// Also show why: claims, all evidence, ignored findings, rules that lack a fact; overrides --quiet
+    /// Also show why: claims, evidence, ignored findings, rules that lack a fact
+    ///
+    /// It overrides --quiet.
     #[arg(short, long, env = "IMGCHECK_VERBOSE", value_parser = BoolishValueParser::new())]
     verbose: bool,
     /// Lowest severity to show as text; does not change the verdict, the exit code or other formats [default: note; with --quiet,

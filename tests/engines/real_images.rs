@@ -6,9 +6,10 @@
 use std::path::PathBuf;
 use testkit::tools::say;
 
+use object::{Object, ObjectSection};
 use serde_json::{Value, json};
 
-use crate::program::{check, faults, only_image, version};
+use crate::program::{check, faults, imgcheck, only_image, version};
 use testkit::tools::real_images;
 
 const HONEST: &str = "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime";
@@ -221,4 +222,40 @@ fn a_question_that_an_image_cannot_answer_is_not_a_pass() {
         .collect();
     let expected = [["error", "driver-unknown"], ["note", "gpu-unknown"]];
     assert_eq!((code, found.as_slice()), (1, expected.as_slice()));
+}
+
+/// Bytes of the sections with nothing but GPU code.
+fn gpu_sections(bytes: &[u8]) -> u64 {
+    let file = object::File::parse(bytes).unwrap();
+    let sections = file.sections();
+    let named = sections.filter(|it| matches!(it.name(), Ok(".nv_fatbin" | "__nv_relfatbin")));
+    named.map(|it| it.size()).sum()
+}
+
+#[test]
+fn the_bytes_of_gpu_code_fill_their_sections() {
+    let Some(root) = real("cuda-12.8-root") else {
+        return;
+    };
+    let output = imgcheck()
+        .args(["size", "-f", "json"])
+        .arg(&root)
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let counted = report["images"][0]["gpu_code"]["bytes"].as_u64().unwrap();
+    let output = imgcheck()
+        .args(["facts", "-f", "json"])
+        .arg(&root)
+        .output()
+        .unwrap();
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let libraries = facts["images"][0]["gpu"]["libraries"].as_array().unwrap();
+    let paths = libraries.iter().map(|it| it["path"].as_str().unwrap());
+    let files = paths.map(|it| std::fs::read(root.join(&it[1..])).unwrap());
+    let sections: u64 = files.map(|it| gpu_sections(&it)).sum();
+    assert!(
+        counted <= sections && counted > sections * 99 / 100,
+        "{counted} of {sections}"
+    );
 }

@@ -55,6 +55,7 @@ fn junit_skips_the_rules_whose_question_was_not_asked() {
         "policy-ignore-expired",
         "policy-ignore-unused",
         "policy-inconsistent-fleet",
+        "policy-size",
         "policy-stack-not-allowed",
     ];
     let but = |asked: &[&str]| {

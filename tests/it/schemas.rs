@@ -15,12 +15,14 @@ const SAMPLES: [&str; 2] = [
 ];
 
 /// The options of `imgcheck rules schema` by the names of the files.
-const PUBLISHED: [(&str, &[&str]); 8] = [
+const PUBLISHED: [(&str, &[&str]); 10] = [
     ("rule.json", &[]),
     ("report.json", &["--report"]),
     ("preflight.json", &["--preflight"]),
     ("config.json", &["--config"]),
     ("image-facts.json", &["--facts"]),
+    ("size.json", &["--size"]),
+    ("requirements.json", &["--requirements"]),
     ("verdict.json", &["--verdict"]),
     ("verify.json", &["--verify"]),
     ("fleet.json", &["--fleet"]),

@@ -12,6 +12,7 @@ use imgcheck_model::finding::{
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::process::facts::{DriverLibrary, Import, ObjectFacts};
 use imgcheck_model::process::tree::{FailedLoad, MappedObject, ProcessTree, Searched, Tree};
+use imgcheck_model::size::{Cause, CauseSize, ImageSize, LayerSize, PackageSize, SizedPath};
 use imgcheck_model::stack::{Component, Evidence, EvidenceKind};
 use imgcheck_model::targets::{DriverFacts, GpuFacts, PackageCode, TargetFacts};
 use imgcheck_report::{FileReport, ImageReport, Inspection, Layer, ReferenceReport, Verdict};
@@ -122,7 +123,9 @@ pub fn image(text: &str) -> ImageReport {
             loader: None,
             launch: launch(text),
             files: 1,
+            size: size(text).into(),
         },
+        unselectable: None,
         tree: tree(text).into(),
         targets: vec![target(text)],
         verdict: Verdict::Fail,
@@ -259,5 +262,32 @@ fn tree(text: &str) -> Tree {
             }],
         }],
         programs_left_out: 3,
+    }
+}
+
+fn size(text: &str) -> ImageSize {
+    let path = SizedPath {
+        path: text.to_owned(),
+        bytes: 1_000_000,
+        detail: text.to_owned(),
+    };
+    ImageSize {
+        bytes: 2_000_000,
+        files: 2,
+        layers: vec![LayerSize {
+            bytes: 2_000_000,
+            ..LayerSize::default()
+        }],
+        causes: vec![CauseSize {
+            cause: Cause::Duplicate,
+            bytes: 1_000_000,
+            largest: vec![path],
+        }],
+        packages: vec![PackageSize {
+            name: text.to_owned(),
+            path: text.to_owned(),
+            bytes: 2_000_000,
+        }],
+        rest: 0,
     }
 }

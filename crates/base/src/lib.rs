@@ -4,6 +4,7 @@
 pub mod beneath;
 pub mod bounds;
 pub mod cancellation;
+pub mod decimal_bytes;
 pub mod digest;
 pub mod document;
 pub mod error;

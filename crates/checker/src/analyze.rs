@@ -87,6 +87,7 @@ impl Analysis {
             loader: Some(model.loader.clone()),
             launch: model.launch.clone(),
             files: model.files,
+            size: model.size.clone(),
         };
         Analysis {
             inspection,

@@ -49,6 +49,7 @@ pub struct CheckerBuilder {
     store: Option<(String, Option<CacheKey>)>,
     registries: Options,
     without_rules: bool,
+    all_gpus: bool,
     loader_trees: bool,
     python_module: Option<String>,
     skipped_rules: bool,
@@ -123,6 +124,13 @@ impl CheckerBuilder {
     #[must_use]
     pub fn gpus<S: Into<String>>(mut self, gpus: impl IntoIterator<Item = S>) -> Self {
         self.gpus.extend(gpus.into_iter().map(Into::into));
+        self
+    }
+
+    /// Judges images on every GPU of the tables, as [`View::Requirements`](crate::View) needs it.
+    #[must_use]
+    pub fn all_gpus(mut self) -> Self {
+        self.all_gpus = true;
         self
     }
 
@@ -263,6 +271,13 @@ impl CheckerBuilder {
             let classes = node_files::classes(std::slice::from_ref(file), &targets.gpus)?;
             let classes = classes.into_iter().filter(|it| it.has_gpu);
             policy.targets.extend(classes.map(|it| it.target.clone()));
+        }
+        if self.all_gpus {
+            policy.targets = vec![Target {
+                name: String::new(),
+                gpus: targets.gpus.capabilities().map(|it| it.sm()).collect(),
+                driver: None,
+            }];
         }
         let rules = self.add_rules(rules, &config)?;
         let cache = match (&self.store, &self.cache) {

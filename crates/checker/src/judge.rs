@@ -70,6 +70,9 @@ fn judge_on(
     let day = *day;
     let policy = &checker.policy;
     let tables = &checker.knowledge.targets;
+    let libraries = &inspection.gpu.libraries;
+    let unselectable = targets::unselectable(targets, libraries, &inspection.size, tables);
+    let unselectable = unselectable.map_err(Error::misread)?;
     let targets = targets::judge(targets, &target_input(inspection), tables);
     let targets = targets.map_err(Error::misread)?;
     let requests_gpus = workload
@@ -108,6 +111,7 @@ fn judge_on(
                 .unless_incomplete(&coverage.gaps, policy.strict),
             questions: Questions::of(&targets, fleet),
             targets,
+            unselectable,
             findings: judged.findings,
             ignored: judged.ignored,
             muted: judged.muted,

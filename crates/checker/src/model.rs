@@ -1,5 +1,6 @@
 //! What the facts of an image say, whatever it is called: stack, loader model and GPU code.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use oci_spec::image::ImageConfiguration;
@@ -20,6 +21,7 @@ use imgcheck_model::imports::{ImportTree, Pythons};
 use imgcheck_model::process::facts::CacheFacts;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
+use imgcheck_model::size::{Cause, ImageSize};
 use imgcheck_model::stack::{self, DriverFloor, Gpu};
 use imgcheck_rules::rules::{self, Facts, StackFacts};
 
@@ -37,6 +39,8 @@ pub(crate) struct Model {
     pub gaps: Vec<Gap>,
     /// Number of files in the merged root filesystem.
     pub files: usize,
+    /// Where the bytes are.
+    pub size: Arc<ImageSize>,
     /// The loader model as a tree; empty unless the checker makes trees.
     #[serde(skip)]
     pub tree: Arc<Tree>,
@@ -64,7 +68,7 @@ impl Model {
         let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, &budget)?;
         // A root directory has no configuration.
         let has_platform = !facts.platform.is_empty();
-        let image = rules::ImageFacts {
+        let mut image = rules::ImageFacts {
             platform: Some(facts.platform.clone()).filter(|platform| !platform.is_empty()),
             os: has_platform.then(|| config.os().to_string()),
             architecture: has_platform.then(|| config.architecture().to_string()),
@@ -93,6 +97,17 @@ impl Model {
             limits: &bounds.limits,
         };
         let imports = pythons.play(&|_| Ok(None))?;
+        let loaded = [true, false]
+            .into_iter()
+            .flat_map(|it| loader.mapped_files(it));
+        let size = ImageSize::of(
+            facts.layers.iter().map(|layer| &*layer.facts),
+            &root,
+            &stack.distributions,
+            &loaded.collect(),
+            &knowledge.caches,
+        );
+        image.sizes = Some(sizes(&size));
         let driver = stack.driver_floor(loader.linked_runtime(), &knowledge.toolkits);
         let changes = |cache: &CacheFacts| cache.is_changed_by_ldconfig();
         let is_changed = loader.cache.as_ref().is_some_and(changes);
@@ -117,6 +132,7 @@ impl Model {
             tree: tree.into(),
             imports: imports.trees.into(),
             files: root.files().count(),
+            size: size.into(),
             facts: Facts::default(),
         };
         model.with_facts(&subject.named)
@@ -142,6 +158,15 @@ impl Model {
         let reached = frameworks.filter(|it| it.reached_by.is_some());
         reached.map(|it| it.name.clone()).collect()
     }
+}
+
+/// The sizes that a policy limits.
+fn sizes(size: &ImageSize) -> BTreeMap<String, rules::Bytes> {
+    let duplicates = size.of_cause(Cause::Duplicate);
+    let named = [("files", size.bytes), ("duplicates", duplicates)];
+    named
+        .map(|(name, bytes)| (name.to_owned(), bytes.into()))
+        .into()
 }
 
 /// A fact as rules see it. One that cannot be serialized is not an absent one.

@@ -5,6 +5,7 @@ use super::report::baseline;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_model::finding::Finding;
 use imgcheck_report::difference::{self, Difference};
+use imgcheck_report::requirements;
 use imgcheck_report::text::options::TextOptions;
 use imgcheck_report::tree::{self, TreeQuery};
 use imgcheck_report::{self as report, ImageReport};
@@ -38,6 +39,8 @@ pub enum Format {
     Html,
     /// A graph for Graphviz.
     Dot,
+    /// A part of the `spec` of a Pod.
+    Kubernetes,
 }
 
 impl Format {
@@ -73,6 +76,11 @@ pub enum View<'v> {
     /// What the Python programs import: text and JSON. The checker must be built with
     /// [`loader_trees`](crate::CheckerBuilder::loader_trees).
     Imports,
+    /// Where the bytes of the images are: text and JSON.
+    Sizes,
+    /// What the images need of a machine: text, JSON and Kubernetes. The checker must be built with
+    /// [`all_gpus`](crate::CheckerBuilder::all_gpus).
+    Requirements,
     /// What references promise: text and JSON.
     Claims,
 }
@@ -115,6 +123,21 @@ impl Report {
                 }
                 _ => unavailable(format),
             },
+            View::Sizes => match format {
+                Format::Text => Ok(report::text::sizes(&self.images, width)),
+                Format::Json => report::json::sizes(&self.images, &self.unread()).map_err(failed),
+                _ => unavailable(format),
+            },
+            View::Requirements => {
+                let gpus = &self.knowledge.targets.gpus;
+                match format {
+                    Format::Text => Ok(requirements::requirements(&self.images, gpus, width)),
+                    Format::Json => report::json::requirements(&self.images, gpus, &self.unread())
+                        .map_err(failed),
+                    Format::Kubernetes => Ok(requirements::affinities(&self.images, gpus)),
+                    _ => unavailable(format),
+                }
+            }
             View::Claims => match format {
                 Format::Text => Ok(report::text::claims(&self.references, width)),
                 Format::Json => report::json::claims(&self.references).map_err(failed),
@@ -162,7 +185,7 @@ impl Report {
             Format::Html => {
                 report::html::page(report).map_err(|error| Error::output("the report", error))
             }
-            Format::Dot => unavailable(format),
+            Format::Dot | Format::Kubernetes => unavailable(format),
         }
     }
 

@@ -29,6 +29,10 @@ pub enum Schema {
     Preflight,
     /// [`ImageFacts`](crate::ImageFacts) in JSON.
     Facts,
+    /// Reports of `imgcheck size` in JSON.
+    Size,
+    /// Reports of `imgcheck requirements` in JSON.
+    Requirements,
     /// The verdict that [`Checker::attest`](crate::Checker::attest) signs.
     Verdict,
     /// What [`Checker::verify`](crate::Checker::verify) verified, in JSON.
@@ -46,6 +50,8 @@ impl Schema {
             Schema::Report => report::json::schema(),
             Schema::Preflight => report::json::preflight_schema(),
             Schema::Facts => facts::schema(),
+            Schema::Size => report::json::sizes_schema(),
+            Schema::Requirements => report::json::requirements_schema(),
             Schema::Verdict => predicate::schema(),
             Schema::Verify => attest::schema(),
             Schema::Fleet => report::fleet::schema(),

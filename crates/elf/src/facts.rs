@@ -124,6 +124,10 @@ pub struct GpuCode {
     pub ptx_isa: Vec<(String, String)>,
     /// In how many containers there is LTO-IR for each architecture: `("lto_90", 1)`. Ordered by architecture.
     pub lto: Vec<(String, u32)>,
+    /// Bytes in the file of the code for each architecture: `("sm_90a", 1024)`. Entries that are compressed together have the names of all:
+    /// `("sm_80 sm_90", 2048)`. Ordered by name.
+    #[serde(default)]
+    pub bytes: Vec<(String, u64)>,
     /// Whether a container could not be read to its end.
     pub damaged: bool,
 }

@@ -129,6 +129,13 @@ pub enum EntryKind {
     WhiteoutDevice,
 }
 
+impl EntryKind {
+    /// Whether it is a regular file; a hard link to one is not.
+    pub fn is_file(&self) -> bool {
+        matches!(self, EntryKind::File(_))
+    }
+}
+
 /// What was captured of a regular file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum Content {

@@ -231,6 +231,7 @@ mod tests {
                 ptx: counts(),
                 ptx_isa: vec![("compute_90".to_owned(), "8.7".to_owned())],
                 lto: counts(),
+                bytes: vec![("sm_80 sm_90".to_owned(), 1 << 40)],
                 damaged: true,
             }),
         };

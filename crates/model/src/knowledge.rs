@@ -13,6 +13,7 @@ use crate::claims::unpublished::knowledge::{Form, Publications, Release, Tags, T
 use crate::imports;
 use crate::process;
 use crate::settings::{NamesTable, Settings, SettingsTable};
+use crate::size::Caches;
 use crate::stack::container_toolkit::ToolkitKnowledge;
 use crate::stack::{Catalogue, NamingVariables, ToolkitRow};
 use crate::targets::{self, DriverTable, GpuTable};
@@ -42,6 +43,8 @@ pub struct Knowledge {
     pub launch: launch::Knowledge,
     /// What the import of a Python module rests on.
     pub modules: imports::Knowledge,
+    /// Directories that programs which install fill.
+    pub caches: Caches,
     processes: OnFirstUse<process::Knowledge>,
 }
 
@@ -59,6 +62,7 @@ impl Knowledge {
             date: date()?,
             launch: launch()?,
             modules: table("python-modules")?,
+            caches: caches()?,
             processes: OnFirstUse::default(),
         })
     }
@@ -67,6 +71,13 @@ impl Knowledge {
     pub fn processes(&self) -> Result<&process::Knowledge> {
         self.processes.get_or_make(processes)
     }
+}
+
+/// Directories that programs which install fill.
+pub fn caches() -> Result<Caches> {
+    let broken =
+        |error: globset::Error| Error::unsupported("rules/knowledge/size.yaml", error.to_string());
+    Caches::new(table("size")?).map_err(broken)
 }
 
 /// How versions are written into tags, labels and variables. The patterns are compiled when a reference first needs them.

@@ -7,5 +7,6 @@ pub mod imports;
 pub mod knowledge;
 pub mod process;
 pub mod settings;
+pub mod size;
 pub mod stack;
 pub mod targets;

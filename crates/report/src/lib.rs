@@ -11,7 +11,9 @@ pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+pub mod requirements;
 pub mod sarif;
+mod size;
 mod started;
 mod summary;
 mod targets;
@@ -33,6 +35,7 @@ use imgcheck_model::imports::ImportTree;
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::process::tree::Tree;
+use imgcheck_model::size::{CauseSize, ImageSize};
 use imgcheck_model::stack::{Component, Gpu};
 use imgcheck_model::targets::TargetFacts;
 use imgcheck_rules::rules::{Questions, RuleSet};
@@ -80,6 +83,8 @@ pub struct Inspection {
     pub gaps: Vec<Gap>,
     /// Number of files in the merged root filesystem.
     pub files: usize,
+    /// Where the bytes are.
+    pub size: Arc<ImageSize>,
 }
 
 /// An image or file that could not be read.
@@ -154,6 +159,8 @@ pub struct ImageReport {
     pub verdict: Verdict,
     /// The verdicts on the targets.
     pub targets: Vec<TargetFacts>,
+    /// GPU code that none of the GPUs of the targets can select; `None` without one.
+    pub unselectable: Option<CauseSize>,
     /// What the user requested.
     pub questions: Questions,
     /// The findings, worst first.

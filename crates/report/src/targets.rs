@@ -56,7 +56,7 @@ pub(crate) fn machines(target: &TargetFacts) -> Vec<Machine> {
 }
 
 /// PyTorch and the packages that lack code; without PyTorch, all packages with GPU code.
-fn on_gpu(gpu: &GpuFacts) -> Vec<Answer> {
+pub(crate) fn on_gpu(gpu: &GpuFacts) -> Vec<Answer> {
     let packages = gpu.packages.iter();
     let listed = packages.filter(|package| gpu.torch.is_none() || lacks(package));
     let torch = gpu.torch.iter().map(|torch| covered("PyTorch", torch));

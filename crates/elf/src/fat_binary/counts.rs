@@ -15,6 +15,8 @@ pub(super) struct Counts {
     pub by_kind: BTreeMap<(EntryKind, Architecture), u32>,
     /// The newest PTX instruction set of each architecture.
     pub isa: BTreeMap<Architecture, (u16, u16)>,
+    /// Bytes of the entries with the same code.
+    pub bytes: BTreeMap<Vec<Code>, u64>,
 }
 
 impl Counts {
@@ -36,17 +38,26 @@ impl Counts {
         }
     }
 
+    /// Adds the bytes of one entry, which has the code of several if they are compressed together.
+    pub fn add_bytes(&mut self, codes: &[Code], bytes: u64) {
+        let mut codes: Vec<Code> = codes.iter().map(|it| Code { isa: None, ..*it }).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        let known = self.bytes.entry(codes).or_default();
+        *known = known.saturating_add(bytes);
+    }
+
     /// The facts; `None` if there were no containers.
     pub fn finish(self) -> Option<GpuCode> {
         if self.containers == 0 && !self.damaged {
             return None;
         }
-        let of = |wanted: EntryKind, prefix: &str| {
-            self.by_kind
-                .iter()
-                .filter(|((kind, _), _)| *kind == wanted)
-                .map(|((_, architecture), count)| (format!("{prefix}_{architecture}"), *count))
-                .collect()
+        let of = |wanted: EntryKind| {
+            let of_kind = self.by_kind.iter().filter(|((kind, _), _)| *kind == wanted);
+            let named = of_kind.filter_map(|((kind, architecture), count)| {
+                Some((kind.name_of(*architecture)?, *count))
+            });
+            named.collect()
         };
         let isa = self.isa.iter().map(|(architecture, (major, minor))| {
             (
@@ -59,10 +70,22 @@ impl Counts {
             sampled: self.sampled,
             containers: self.containers,
             entries: self.entries,
-            sass: of(EntryKind::Cubin, "sm"),
-            ptx: of(EntryKind::Ptx, "compute"),
-            lto: of(EntryKind::LtoIr, "lto"),
+            sass: of(EntryKind::Cubin),
+            ptx: of(EntryKind::Ptx),
+            lto: of(EntryKind::LtoIr),
+            bytes: self.bytes(),
             damaged: self.damaged,
         })
+    }
+
+    fn bytes(&self) -> Vec<(String, u64)> {
+        let mut named: BTreeMap<String, u64> = BTreeMap::new();
+        for (codes, bytes) in &self.bytes {
+            let names: Vec<String> = codes.iter().filter_map(Code::name).collect();
+            if !names.is_empty() {
+                *named.entry(names.join(" ")).or_default() += bytes;
+            }
+        }
+        named.into_iter().collect()
     }
 }

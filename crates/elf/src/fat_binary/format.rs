@@ -56,6 +56,16 @@ impl EntryKind {
             other => EntryKind::Other(other),
         }
     }
+
+    /// The name of code for an architecture: `sm_90a`; `None` for a kind without one.
+    pub fn name_of(self, architecture: Architecture) -> Option<String> {
+        match self {
+            EntryKind::Cubin => Some(format!("sm_{architecture}")),
+            EntryKind::Ptx => Some(format!("compute_{architecture}")),
+            EntryKind::LtoIr => Some(format!("lto_{architecture}")),
+            EntryKind::Concatenated | EntryKind::Other(_) => None,
+        }
+    }
 }
 
 /// An architecture, as in `90a`.
@@ -95,6 +105,13 @@ pub(crate) struct Code {
     pub architecture: Architecture,
     /// Version of the PTX instruction set, `(8, 7)`; `None` for other entries and for those of a concatenated entry.
     pub isa: Option<(u16, u16)>,
+}
+
+impl Code {
+    /// As [`EntryKind::name_of`].
+    pub fn name(&self) -> Option<String> {
+        self.kind.name_of(self.architecture)
+    }
 }
 
 /// A container header.
@@ -157,6 +174,11 @@ impl Entry {
             && (ENTRY_HEADER as u64..=MAX_ENTRY_HEADER).contains(&entry.header)
             && entry.header.checked_add(entry.payload)? <= left;
         is_valid.then_some(entry)
+    }
+
+    /// Bytes of header and payload.
+    pub fn size(&self) -> u64 {
+        self.header.saturating_add(self.payload)
     }
 
     /// The entries in a concatenated one, from its whole header; `None` if there are fewer than it claims.

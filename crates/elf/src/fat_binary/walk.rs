@@ -99,17 +99,19 @@ impl<'o> Walker<'o> {
                 match header.and_then(|bytes| entry.concatenated(bytes)) {
                     Some(several) => {
                         number = number.saturating_add(several.len() as u32);
+                        counts.add_bytes(&several, entry.size());
                         self.entries.extend(several);
                     }
                     None => damaged = true,
                 }
             } else {
                 number = number.saturating_add(1);
+                counts.add_bytes(&[entry.code], entry.size());
                 self.entries.push(entry.code);
             }
             let all = u64::from(counts.entries) + u64::from(number);
             self.object.bounds.limits.check(Limit::GpuContainers, all)?;
-            place += entry.header + entry.payload;
+            place += entry.size();
         }
         if damaged && place == at + container.header && !named {
             return Ok(None);

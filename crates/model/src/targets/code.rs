@@ -140,6 +140,45 @@ pub(super) fn support(gpu: Capability, code: &GpuCode, known: &GpuTable) -> Supp
     }
 }
 
+/// Which code of a file a GPU may select.
+pub(super) struct Selection<'t> {
+    gpu: Capability,
+    known: &'t GpuTable,
+    /// Whether every container has machine code for exactly this GPU, so that no other code is selected.
+    is_exact: bool,
+}
+
+impl<'t> Selection<'t> {
+    pub fn of(gpu: Capability, code: &GpuCode, known: &'t GpuTable) -> Self {
+        let is_exact = |name: &str| {
+            let architecture = Architecture::parse(name);
+            architecture.is_some_and(|it| it.capability == gpu && it.suffix.is_none())
+        };
+        let mut everywhere = code.sass.iter().filter(|it| it.1 == code.containers);
+        Selection {
+            gpu,
+            known,
+            is_exact: everywhere.any(|(name, _)| is_exact(name)),
+        }
+    }
+
+    /// Whether the GPU may select code of this name: `sm_90a`, `compute_90`, `lto_90`.
+    pub fn may_take(&self, name: &str) -> bool {
+        let Some(architecture) = Architecture::parse(name) else {
+            return true;
+        };
+        let is_machine_code = name.starts_with("sm_");
+        if self.is_exact {
+            return is_machine_code && architecture.capability == self.gpu;
+        }
+        let runs = match is_machine_code {
+            true => architecture.sass_runs(self.gpu, self.known),
+            false => architecture.ptx_runs(self.gpu, self.known),
+        };
+        runs != Runs::No
+    }
+}
+
 /// The oldest capability that has code.
 pub(super) fn oldest(code: &GpuCode) -> Option<Capability> {
     let architectures = code.sass.iter().chain(&code.ptx);

@@ -157,6 +157,11 @@ impl GpuTable {
         }
     }
 
+    /// The capabilities of which the table has a GPU.
+    pub fn capabilities(&self) -> impl Iterator<Item = Capability> {
+        self.known.keys().copied()
+    }
+
     /// The models with a capability, in the order of the table.
     pub fn models(&self, capability: Capability) -> &[String] {
         self.known

@@ -14,6 +14,7 @@ mod tables;
 mod target;
 #[cfg(test)]
 mod tests;
+mod unselectable;
 
 pub use code::support_of;
 pub use driver_table::DriverTable;
@@ -24,3 +25,4 @@ pub use gpu_table::GpuTable;
 pub use judge::{TargetInput, judge};
 pub use tables::Tables;
 pub use target::Target;
+pub use unselectable::unselectable;

@@ -3,10 +3,12 @@
 use super::coverage::{Matrix, matrix};
 use super::finding::{self, FindingView};
 use super::graph::{self, Fault, Picture};
-use super::markup::{Html, bytes};
+use super::markup::Html;
+use super::treemap::{self, SizeView};
 use crate::summary::{Agreement, Row, rows};
 use crate::targets::{Answer, Grade, Machine, machines};
 use crate::{ImageReport, Inspection, Report, details, started};
+use imgcheck_base::decimal_bytes::decimal_bytes as bytes;
 use imgcheck_base::gap::Gap;
 use imgcheck_model::finding::{AcknowledgedGap, Finding, Severity};
 use imgcheck_model::process::cause::When;
@@ -43,6 +45,7 @@ pub(super) struct ImageView {
     pub coverage: Option<Matrix>,
     pub is_deep: bool,
     pub sampled: bool,
+    pub size: Option<SizeView>,
     pub layers: Vec<LayerView>,
     /// Size of all layers; `None` if none is stored as a blob.
     pub layers_size: Option<String>,
@@ -147,6 +150,7 @@ impl ImageView {
             coverage: matrix(facts, &image.targets, gpus),
             is_deep: facts.depth == imgcheck_elf::Depth::Deep,
             sampled: facts.gpu.sampled,
+            size: treemap::view(image),
             layers: layers(facts, &findings, &image.findings),
             layers_size: Some(facts.layers.iter().map(|layer| layer.size).sum())
                 .filter(|size| *size > 0)

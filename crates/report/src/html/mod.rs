@@ -8,6 +8,7 @@ mod finding;
 mod graph;
 mod image;
 pub(super) mod markup;
+mod treemap;
 
 use askama::Template;
 

@@ -2,17 +2,22 @@
 
 mod difference;
 mod preflight;
+mod requirements;
+mod size;
 mod v1;
 
 use schemars::Schema;
 use serde::Serialize;
 
 use super::difference::Difference;
-use super::{Inspection, ReferenceReport, Report, UnreadImage, escape};
+use super::requirements::Requirements;
+use super::size::SizeReport;
+use super::{ImageReport, Inspection, ReferenceReport, Report, UnreadImage, escape};
 use imgcheck_base::json_schema;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::imports::ImportTree;
 use imgcheck_model::process::tree::Tree;
+use imgcheck_model::targets::GpuTable;
 
 const TOOL: v1::Tool = v1::Tool {
     name: "imgcheck",
@@ -133,6 +138,41 @@ pub fn imports<'t>(
             .collect(),
         errors: unread(errors),
     })
+}
+
+/// Where the bytes of images are.
+pub fn sizes(images: &[ImageReport], errors: &[UnreadImage]) -> serde_json::Result<String> {
+    escape::json(&size::Report {
+        schema: size::SCHEMA,
+        tool: TOOL,
+        images: images.iter().map(SizeReport::of).collect(),
+        errors: unread(errors),
+    })
+}
+
+/// The JSON Schema of sizes.
+pub fn sizes_schema() -> Schema {
+    json_schema::of_output::<size::Report>("size.json")
+}
+
+/// What images need of a machine.
+pub fn requirements(
+    images: &[ImageReport],
+    known: &GpuTable,
+    errors: &[UnreadImage],
+) -> serde_json::Result<String> {
+    let images = images.iter();
+    escape::json(&requirements::Report {
+        schema: requirements::SCHEMA,
+        tool: TOOL,
+        images: images.map(|it| Requirements::of(it, known)).collect(),
+        errors: unread(errors),
+    })
+}
+
+/// The JSON Schema of requirements.
+pub fn requirements_schema() -> Schema {
+    json_schema::of_output::<requirements::Report>("requirements.json")
 }
 
 /// The difference between two images.

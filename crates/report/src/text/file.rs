@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use annotate_snippets::renderer::DEFAULT_TERM_WIDTH;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::options::TextOptions;
@@ -90,7 +91,11 @@ pub(super) fn diagnostic(finding: &Finding, width: Option<u16>) -> String {
     if !finding.docs.is_empty() {
         group = group.element(Level::NOTE.message(format!("see {}", one_line(&finding.docs))));
     }
-    Renderer::styled().render(&[group]).to_string()
+    let width = width.map_or(DEFAULT_TERM_WIDTH, usize::from);
+    Renderer::styled()
+        .term_width(width)
+        .render(&[group])
+        .to_string()
 }
 
 /// A printable line, and the byte range to underline.

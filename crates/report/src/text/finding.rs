@@ -6,7 +6,7 @@ use super::options::TextOptions;
 use super::style::{BOLD, color, field, line, paragraph};
 use super::wrap::after_label;
 use crate::details::{EVIDENCE_SHOWN, details, evidence_text, place_of_claim};
-use crate::{Inspection, one_line};
+use crate::{ImageReport, Inspection, one_line};
 use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::{Finding, Severity};
 
@@ -22,10 +22,28 @@ pub(crate) fn head(out: &mut String, finding: &Finding, width: Option<u16>) {
     line(out, &format!("{style}{label}{style:#}{BOLD}{text}{BOLD:#}"));
 }
 
-/// Writes a finding on an image.
-pub(super) fn write(
+/// Writes the findings on an image. Evidence that several findings share is shown once.
+pub(super) fn write(out: &mut String, image: &ImageReport, options: &TextOptions) {
+    let shown: Vec<&Finding> = options.shown(&image.findings).collect();
+    for (index, finding) in shown.iter().enumerate() {
+        let earlier = shown.iter().take(index);
+        let same = |it: &&&Finding| !it.evidence.is_empty() && it.evidence == finding.evidence;
+        let same = earlier.into_iter().find(same);
+        write_one(
+            out,
+            finding,
+            same.map(|it| it.rule.as_str()),
+            &image.facts,
+            options,
+        );
+    }
+}
+
+/// Writes a finding, and instead of its evidence the rule of the finding that showed it before.
+fn write_one(
     out: &mut String,
     finding: &Finding,
+    shown: Option<&str>,
     facts: &Inspection,
     options: &TextOptions,
 ) {
@@ -35,10 +53,25 @@ pub(super) fn write(
     let reference = facts.reference.as_deref();
     caret(out, reference, finding.claim.as_ref(), width);
     for (label, text) in details(Some(facts), finding) {
-        if !matches!(label, "claim" | "help") {
+        if !matches!(label, "claim" | "help") && !(label == "evidence" && shown.is_some()) {
             field(out, label, &text, width);
         }
     }
+    match shown {
+        Some(rule) => field(
+            out,
+            "evidence",
+            &format!("the same as for {rule} above"),
+            width,
+        ),
+        None => more_evidence(out, finding, options),
+    }
+    advice(out, finding, width);
+}
+
+/// What is beyond the first pieces of evidence, or how many there are.
+fn more_evidence(out: &mut String, finding: &Finding, options: &TextOptions) {
+    let width = options.width;
     let more = finding.evidence.iter().skip(EVIDENCE_SHOWN);
     if options.is_verbose() {
         for evidence in more {
@@ -49,7 +82,6 @@ pub(super) fn write(
         let text = format!("and {more} more (see `imgcheck facts`)");
         field(out, "", &text, width);
     }
-    advice(out, finding, width);
 }
 
 /// Underlines the part of the reference that makes the claim.

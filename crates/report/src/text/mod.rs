@@ -10,6 +10,7 @@ mod heading;
 pub mod options;
 mod page;
 mod reasons;
+mod size;
 pub(super) mod style;
 mod summary;
 mod targets;
@@ -28,6 +29,7 @@ pub use facts::facts;
 pub use file::files;
 pub(super) use finding::head as finding_head;
 pub use page::page;
+pub use size::sizes;
 pub use workloads::workloads;
 
 /// The report of a check, and of a lint.
@@ -69,9 +71,7 @@ fn write(out: &mut String, image: &ImageReport, options: &TextOptions) {
     if options.is_verbose() {
         reasons::claims_and_evidence(out, image, options.width);
     }
-    for finding in options.shown(&image.findings) {
-        finding::write(out, finding, &image.facts, options);
-    }
+    finding::write(out, image, options);
     if !is_quiet || image.verdict == Verdict::Incomplete {
         gaps::write(out, image, options.width);
     }

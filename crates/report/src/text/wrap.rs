@@ -1,7 +1,7 @@
 //! Breaks lines of text between words.
 
 /// The widest line of prose, in columns: longer ones are hard to read.
-pub(crate) const WIDEST: u16 = 80;
+pub(crate) const WIDEST: u16 = 120;
 
 /// Breaks each line of a text between words so that none is wider than `width` columns, if its words are not. The first line starts in
 /// the column `indent`, and the others are indented by as much. Without a width nothing is broken.

@@ -7,6 +7,7 @@ use chrono::NaiveDate;
 use super::baseline::Baseline;
 use super::expectation::{AllowedStack, Expectation};
 use super::ignore::Ignore;
+use super::size::SizeLimit;
 use imgcheck_base::gap::Gap;
 use imgcheck_base::glob::glob;
 use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoreReason, IgnoredFinding, Severity};
@@ -35,6 +36,8 @@ pub struct Policy {
     pub expectations: Vec<Expectation>,
     /// Allowed combinations, one of which every image must match; empty if every combination is allowed.
     pub stacks: Vec<AllowedStack>,
+    /// How large every image may be.
+    pub sizes: Vec<SizeLimit>,
     /// Components that must have the same version in all images of a run.
     pub consistent: Vec<String>,
     /// Findings to suppress.
@@ -55,6 +58,7 @@ impl Default for Policy {
             severities: Vec::new(),
             expectations: Vec::new(),
             stacks: Vec::new(),
+            sizes: Vec::new(),
             consistent: Vec::new(),
             ignores: Vec::new(),
             baseline: Baseline::default(),

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::apply::Policy;
 use super::expectation::{AllowedStack, Expectation};
 use super::ignore::Ignore;
+use super::size::SizeLimit;
 
 /// What the policy requires.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +22,9 @@ pub struct PolicyFacts {
     /// Allowed combinations, one of which every image must match; empty if every combination is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stacks: Option<Vec<AllowedStack>>,
+    /// How large every image may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Vec<SizeLimit>>,
     /// Components that must have the same version in all images of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistent: Option<Vec<String>>,
@@ -106,6 +110,7 @@ impl PolicyFacts {
         PolicyFacts {
             expect: Some(policy.expectations.clone()),
             stacks: Some(policy.stacks.clone()),
+            sizes: Some(policy.sizes.clone()),
             consistent: Some(policy.consistent.clone()),
             // Without consistency checks, the other images do not matter.
             fleet: (!policy.consistent.is_empty()).then(|| fleet.to_vec()),

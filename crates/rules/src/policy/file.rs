@@ -63,6 +63,12 @@ pub(super) struct File {
     /// alone means `==`, and `none` that the component must be missing.
     #[schemars(schema_with = "stacks")]
     pub stacks: Vec<Pairs>,
+    /// The most bytes that the files of an image may have, not compressed: `8GB`.
+    #[schemars(with = "Option<String>")]
+    pub max_size: Option<Spanned<String>>,
+    /// The most bytes that further copies of GPU libraries may have, which nothing loads: `500MB`.
+    #[schemars(with = "Option<String>")]
+    pub max_duplicate: Option<Spanned<String>>,
     /// Components that must have the same version in all images of a run.
     #[schemars(schema_with = "consistent")]
     pub consistent: Vec<Spanned<String>>,

@@ -13,6 +13,7 @@ mod file;
 pub mod gate;
 mod ignore;
 mod read;
+mod size;
 
 use std::collections::BTreeSet;
 
@@ -24,6 +25,7 @@ pub use config::Config;
 pub use expectation::{AllowedStack, Expectation, Requirement, subjects};
 pub use facts::{IgnoreFacts, Member, PolicyFacts, Subjects};
 pub use ignore::{Ignore, IgnoreTarget};
+pub use size::SizeLimit;
 
 impl Policy {
     /// The requirements for an image; `fleet` is all images of the run.

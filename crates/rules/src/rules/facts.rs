@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loader::{self, LoaderView};
 use crate::policy::PolicyFacts;
+use imgcheck_base::decimal_bytes::decimal_bytes;
 use imgcheck_base::error::Result;
 use imgcheck_base::reference::name::Name;
 use imgcheck_base::version;
@@ -279,10 +280,33 @@ pub struct ImageFacts {
     /// Number of ELF files by machine. Absent if no image was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machines: Option<BTreeMap<String, usize>>,
+    /// Bytes of the image's files, not compressed: `files`, all of all layers; `duplicates`, further copies of GPU libraries. Absent if no
+    /// image was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<BTreeMap<String, Bytes>>,
     /// Why a container of the image certainly does not run its program.
     pub start_failures: Vec<StartFailure>,
     /// Whether the image was read; false if only its reference is known.
     pub scanned: bool,
+}
+
+/// A size.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bytes {
+    /// Its bytes.
+    pub bytes: u64,
+    /// The same for people: `1.5 GB`.
+    pub text: String,
+}
+
+impl From<u64> for Bytes {
+    fn from(bytes: u64) -> Self {
+        Bytes {
+            bytes,
+            text: decimal_bytes(bytes),
+        }
+    }
 }
 
 impl TypedName {

@@ -22,6 +22,7 @@ impl Questions {
         let fields = [
             ("policy.expect", is_given(&policy.expect)),
             ("policy.stacks", is_given(&policy.stacks)),
+            ("policy.sizes", is_given(&policy.sizes)),
             ("policy.consistent", is_given(&policy.consistent)),
             ("policy.ignores", is_given(&policy.ignores)),
         ];

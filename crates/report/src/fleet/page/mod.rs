@@ -16,9 +16,9 @@ use super::record::{FleetRecord, FleetStatus};
 use super::sharing::Base;
 use super::writer::{FleetTotals, JudgedBy, Sink, Writer};
 use crate::html::STYLE;
-use crate::html::markup::bytes;
 use crate::{Verdict, printable};
 use curve::Drivers;
+use imgcheck_base::decimal_bytes::decimal_bytes as bytes;
 use index::Index;
 use views::{Against, Bars, List, Matrix, TargetView, grouped};
 

@@ -4,10 +4,11 @@ use super::source::Source;
 use crate::policy::expectation;
 use crate::policy::file::{FAIL_ON, File, IgnoreEntry, SEVERITIES};
 use crate::policy::ignore::{Ignore, IgnoreTarget};
-use crate::policy::{AllowedStack, Expectation, Policy, Requirement, SeverityChange};
+use crate::policy::{AllowedStack, Expectation, Policy, Requirement, SeverityChange, SizeLimit};
 use imgcheck_base::error::Result;
 use imgcheck_base::gap::GapCode;
 use imgcheck_base::glob::glob;
+use imgcheck_base::limits::unit::Unit;
 use imgcheck_base::yaml::{self, Pairs, Spanned};
 use imgcheck_model::targets::Tables;
 
@@ -26,6 +27,7 @@ impl Source {
             digest_namespaces: file.digests.iter().map(|it| it.value.clone()).collect(),
             expectations: self.each(&file.expect, Source::expectation)?,
             stacks: self.each(&file.stacks, Source::stack)?,
+            sizes: self.sizes(file)?,
             consistent: self.each(&file.consistent, Source::subject)?,
             ignores: self.each(&file.ignore, Source::ignore)?,
             ..defaults
@@ -77,6 +79,28 @@ impl Source {
             name: name.unwrap_or_else(|| written.join(", ")),
             parts,
         })
+    }
+
+    fn sizes(&self, file: &File) -> Result<Vec<SizeLimit>> {
+        let given = [
+            ("files", &file.max_size),
+            ("duplicates", &file.max_duplicate),
+        ];
+        let given = given
+            .into_iter()
+            .filter_map(|(of, text)| Some((of, text.as_ref()?)));
+        let limits = given.map(|(of, text)| match Unit::Bytes.parse(&text.value) {
+            Some(bytes) => Ok(SizeLimit {
+                of: of.to_owned(),
+                bytes,
+                text: text.value.clone(),
+            }),
+            None => {
+                let problem = format!("`{}` is not a size", text.value);
+                Err(self.fault(yaml::span(text), &problem, Unit::Bytes.example()))
+            }
+        });
+        limits.collect()
     }
 
     fn subject(&self, name: &Spanned<String>) -> Result<String> {

@@ -1,0 +1,89 @@
+//! Requirements for a terminal.
+
+use super::Requirements;
+use crate::ImageReport;
+use crate::text::style::{BOLD, field, line, separate};
+use imgcheck_model::stack::DriverFloor;
+use imgcheck_model::targets::GpuTable;
+
+/// Models of one compute capability that are named.
+const MODELS: usize = 3;
+
+/// What every image needs.
+pub fn requirements(images: &[ImageReport], known: &GpuTable, width: Option<u16>) -> String {
+    let mut out = String::new();
+    for image in images {
+        separate(&mut out);
+        let needs = Requirements::of(image, known);
+        line(
+            &mut out,
+            &format!("{BOLD}{}{BOLD:#} needs", crate::one_line(needs.name)),
+        );
+        for (label, text) in fields(&needs) {
+            field(&mut out, label, &text, width);
+        }
+    }
+    out
+}
+
+fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
+    let mut fields = Vec::new();
+    if !needs.platform.is_empty() {
+        fields.push(("platform", needs.platform.to_owned()));
+    }
+    let with = |ptx_only: bool| {
+        let of_kind = needs.gpus.iter().filter(|it| it.ptx_only == ptx_only);
+        let named = of_kind.map(|it| match it.models.len() {
+            0 => it.capability.clone(),
+            count => {
+                let models = it.models[..count.min(MODELS)].join(", ");
+                let more = if count > MODELS { " …" } else { "" };
+                format!("{} ({models}{more})", it.capability)
+            }
+        });
+        named.collect::<Vec<_>>().join(", ")
+    };
+    match needs.gpus.is_empty() {
+        true => fields.push((
+            "GPU",
+            "none: its main process has no GPU code of its own".to_owned(),
+        )),
+        false => {
+            fields.push((
+                "GPU",
+                format!("one with the compute capability {}", with(false)),
+            ));
+            let by_ptx = with(true);
+            if !by_ptx.is_empty() {
+                fields.push((
+                    "",
+                    format!("or, by PTX that the driver compiles at the first start: {by_ptx}"),
+                ));
+            }
+        }
+    }
+    if let Some(floor) = needs.driver {
+        fields.push(("driver", driver(floor)));
+    }
+    if let Some(compat) = needs.cuda_compat {
+        fields.push((
+            "",
+            format!("or an older one of a data-center GPU, by the image's cuda-compat {compat}"),
+        ));
+    }
+    if let Some(network) = needs.network {
+        fields.push(("network", format!("between machines, it can use {network}")));
+    }
+    fields
+}
+
+fn driver(floor: &DriverFloor) -> String {
+    let cuda = &floor.cuda;
+    match (&floor.compatible, &floor.native) {
+        (Some(compatible), Some(native)) => {
+            format!("{compatible} or newer for CUDA {cuda}; for PTX, {native} or newer")
+        }
+        (Some(only), None) | (None, Some(only)) => format!("{only} or newer for CUDA {cuda}"),
+        (None, None) => format!("one for CUDA {cuda}"),
+    }
+}

@@ -1,0 +1,89 @@
+//! What `-h` leaves out so that it fits one screen; `--help` has everything.
+
+use clap::{Arg, Command};
+
+/// Groups of options for special cases.
+const GROUPS: [&str; 2] = ["Cache of layer facts", "Registries"];
+
+/// Options for special cases in other groups, by their long names.
+const OPTIONS: [&str; 16] = [
+    "all-images",
+    "all-platforms",
+    "baseline",
+    "color",
+    "config",
+    "deep",
+    "facts-from",
+    "facts-key",
+    "limit",
+    "no-config",
+    "no-lazy",
+    "no-progress",
+    "rules",
+    "severity",
+    "strict",
+    "write-baseline",
+];
+
+/// The end of `--help` of commands with options.
+pub const VARIABLES: &str = "\
+Variables:
+  A variable sets an option that the command line leaves out: IMGCHECK_FAIL_ON sets --fail-on";
+
+/// Shortens the help of a command and of those below it. Variables have the names of their options, so help does not list them.
+pub fn shorten(command: Command) -> Command {
+    command
+        .mut_args(|it| {
+            let is_special = is_special(&it);
+            it.hide_env(true).hide_short_help(is_special)
+        })
+        .mut_subcommands(shorten)
+}
+
+fn is_special(option: &Arg) -> bool {
+    let group = option.get_help_heading();
+    group.is_some_and(|it| GROUPS.contains(&it))
+        || option.get_long().is_some_and(|it| OPTIONS.contains(&it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cli;
+    use clap::{Command, CommandFactory};
+
+    /// Options whose variable has another name, so that one variable does not set options of different commands.
+    const OTHER_NAMES: [&str; 1] = ["IMGCHECK_ATTEST_OUTPUT"];
+
+    #[test]
+    fn a_variable_has_the_name_of_its_option() {
+        fn check(command: &Command) {
+            for option in command.get_arguments() {
+                let (Some(name), Some(long)) = (option.get_env(), option.get_long()) else {
+                    continue;
+                };
+                let name = name.to_str().unwrap();
+                let expected = format!("IMGCHECK_{}", long.replace('-', "_").to_uppercase());
+                assert!(
+                    name == expected || OTHER_NAMES.contains(&name),
+                    "{} --{long}: {name}",
+                    command.get_name()
+                );
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn the_short_help_fits_one_screen() {
+        let mut command = super::shorten(Cli::command()).term_width(100);
+        let help = command.render_help().to_string();
+        assert!(help.lines().count() <= 66, "{help}");
+        assert!(
+            !help.contains("--mirror") && help.contains("--gpu"),
+            "{help}"
+        );
+        let long = command.render_long_help().to_string();
+        assert!(long.contains("--mirror"), "{long}");
+    }
+}
