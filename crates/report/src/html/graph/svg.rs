@@ -10,6 +10,9 @@ use super::model::{Card, End, Graph, Link, LinkKind, Mark, Row};
 use super::placement::CardKind;
 use crate::html::markup::escape;
 
+/// How far the picture shrinks to fit the page; then it scrolls, because its text would be too small.
+const LEAST_SCALE: f64 = 0.8;
+
 /// Draws the picture. `name` is the prefix of its ids, `finding` that of the findings it links to; screen readers read `title`
 /// and `description`.
 pub(super) fn draw(
@@ -22,10 +25,11 @@ pub(super) fn draw(
 ) -> String {
     let mut svg = String::new();
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
+    let least = (width * LEAST_SCALE).floor();
     // Writing to a text cannot fail.
     let _ = write!(
         svg,
-        r#"<svg id="{name}" class="graph" role="img" aria-labelledby="{name}-t {name}-d" width="{width}" height="{height}" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg"><title id="{name}-t">{}</title><desc id="{name}-d">{}</desc>"#,
+        r#"<svg id="{name}" class="graph" role="img" aria-labelledby="{name}-t {name}-d" width="{width}" height="{height}" style="min-width:{least}px" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg"><title id="{name}-t">{}</title><desc id="{name}-d">{}</desc>"#,
         escape(title),
         escape(description)
     );
