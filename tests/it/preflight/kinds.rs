@@ -98,7 +98,7 @@ fn custom_resources_have_their_containers_and_parts() {
             "argoproj.io/v1alpha1",
             "Workflow",
             argo.to_owned(),
-            vec!["train/s", "train/main", "code/"],
+            vec!["train/main", "train/s", "code/"],
         ),
     ] {
         assert_eq!(names(&object(api, kind, &spec)), expected, "{kind}");

@@ -41,6 +41,9 @@ pub struct Container {
     pub role: Role,
     /// The image reference; empty if another object decides it.
     pub image: String,
+    /// What decides the image, if that is known and the manifest does not name it: `ServingRuntime llama`, `{{item.image}}`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub decided_by: String,
     /// Where the image is named.
     pub location: Location,
     /// What it replaces in the configuration of the image.

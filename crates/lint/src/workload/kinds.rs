@@ -1,5 +1,7 @@
 //! Which objects start containers, and where in them these are: `rules/knowledge/workloads.yaml`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::hints::{Hints, ScriptHints};
@@ -27,24 +29,62 @@ struct Inert {
 }
 
 /// An object that starts containers. Paths are in the form of `kubernetes/path.rs`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kind {
     kind: String,
     /// The API group; empty for the core.
     #[serde(default)]
     group: String,
+    /// Its name in the URLs of the API, by which webhooks select it; absent for what no webhook can warn about.
+    #[serde(default)]
+    resource: Option<String>,
     /// Pod templates: maps whose `spec` is that of a Pod.
     #[serde(default)]
     pub(super) templates: Vec<String>,
     /// Specifications of Pods.
     #[serde(default)]
     pub(super) pods: Vec<String>,
-    /// Containers outside of a Pod's lists.
+    /// Pods that the object describes with fields of its own.
     #[serde(default)]
-    pub(super) containers: Vec<String>,
-    /// The image of those that name none.
+    pub(super) parts: Vec<Part>,
+    /// How a placeholder begins: an image with one is decided when the object runs.
     #[serde(default)]
-    pub(super) image: Option<String>,
+    pub(super) placeholder: Option<String>,
+    /// Its controller mounts a volume at `/dev/shm`.
+    #[serde(default)]
+    pub(super) shared_memory: bool,
+    /// Where this is specified.
+    #[serde(default, rename = "source")]
+    _source: String,
+}
+
+/// A Pod that an object describes with fields of its own. Paths begin at `at`, or with `/` at the object.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Part {
+    /// Where the fields are.
+    pub at: String,
+    /// What lies beneath these fields.
+    pub defaults: Option<String>,
+    /// The specification of the Pod; `at` itself if empty.
+    pub pod: String,
+    /// Containers that may be there, beside those in the lists of the Pod.
+    pub containers: Vec<String>,
+    /// A container that is always there, even if nothing is at its path.
+    pub container: Option<String>,
+    /// What lies beneath each of these containers.
+    pub container_defaults: Option<String>,
+    /// Fields of a container or a Pod that are elsewhere, by their names in Kubernetes.
+    pub fields: BTreeMap<String, String>,
+    /// Fields of a container with names of their own, by their names in Kubernetes.
+    pub renamed: BTreeMap<String, String>,
+    /// A number of GPUs: the first of these that is there.
+    pub gpus: Vec<String>,
+    /// The extended resource of these GPUs, if it is not `nvidia.com/gpu`.
+    pub gpu_resource: Option<String>,
+    /// A list of resource claims, each with the fields of one in a Pod.
+    pub claims: Option<String>,
 }
 
 impl Kinds {
@@ -80,6 +120,17 @@ impl Kinds {
     /// Whether a device class is for GPUs of NVIDIA.
     pub(super) fn is_gpu_class(&self, name: &str) -> bool {
         is_listed(&self.gpu_device_classes, name)
+    }
+}
+
+impl Kind {
+    /// Whether an image has a placeholder of the kind's controller. `{{ .Values.image }}` is one of Helm.
+    pub(super) fn is_decided_later(&self, image: &str) -> bool {
+        let Some(open) = &self.placeholder else {
+            return false;
+        };
+        let mut after = image.split(open.as_str()).skip(1);
+        after.any(|it| !it.trim_start().starts_with('.'))
     }
 }
 

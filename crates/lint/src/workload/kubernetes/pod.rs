@@ -43,20 +43,14 @@ impl<'p> Template<'p> {
         let lists = LISTS.iter();
         let all = lists.flat_map(|(list, role)| {
             let items = self.pod.items_of(list);
-            items.map(move |container| self.container(container, *role, None))
+            items.map(move |container| self.container(container, *role))
         });
         all.collect()
     }
 
-    /// A container that is not in a list; without an image of its own it has the `image` of the object.
-    pub fn container_of(&self, container: &Node, image: Option<&Node>) -> Option<Container> {
-        let is_container = container.entries().next().is_some();
-        is_container.then(|| self.container(container, Role::Main, image))
-    }
-
-    fn container(&self, container: &Node, role: Role, fallback: Option<&Node>) -> Container {
+    fn container(&self, container: &Node, role: Role) -> Container {
         let manifest = self.reader.manifest;
-        let image = container.get("image").or(fallback);
+        let image = container.get("image");
         let restarts = container.text_of("restartPolicy") == Some("Always");
         let environment = Environment::read(container, self.reader);
         let mounts = self.mounts(container);
@@ -76,6 +70,7 @@ impl<'p> Template<'p> {
                 role => role,
             },
             image: image.and_then(Node::text).unwrap_or_default().to_owned(),
+            decided_by: String::new(),
             location: manifest.location(image.unwrap_or(container)),
             command_location: command
                 .into_iter()
@@ -162,11 +157,7 @@ impl<'p> Template<'p> {
     /// The first request for GPUs: an extended resource, or a claim (dynamic resource allocation).
     fn gpu(&self, container: &Node) -> Option<GpuRequest> {
         let (manifest, kinds) = (self.reader.manifest, self.reader.kinds);
-        // The trainer of a TrainJob and the roles of a SparkApplication have fields of their own.
-        let per_node = container.at(["resourcesPerNode", "limits"]);
-        let per_node = per_node.or(container.at(["resourcesPerNode", "requests"]));
-        let per_node = per_node.into_iter().flat_map(Node::entries);
-        let mut resources = resources(container).chain(per_node);
+        let mut resources = resources(container);
         let resource = resources.find_map(|(key, value)| {
             let count = value.text().and_then(|it| it.parse().ok());
             let is_gpu = kinds.is_gpu_resource(key.text()?) && count != Some(0);
@@ -176,15 +167,7 @@ impl<'p> Template<'p> {
                 location: manifest.location(key),
             })
         });
-        resource.or_else(|| self.claim(container)).or_else(|| {
-            let gpu = container.get("gpu")?;
-            let name = gpu.text_of("name").filter(|it| kinds.is_gpu_resource(it))?;
-            Some(GpuRequest {
-                resource: name.to_owned(),
-                count: gpu.text_of("quantity").and_then(|it| it.parse().ok()),
-                location: manifest.location(gpu),
-            })
-        })
+        resource.or_else(|| self.claim(container))
     }
 
     /// The first request for an adapter for RDMA.
@@ -225,7 +208,8 @@ impl<'p> Template<'p> {
                 let declared = declared.find(|it| it.text_of("name") == Some(name))?;
                 let template = declared
                     .text_of("resourceClaimTemplateName")
-                    .or(declared.text_of("resourceClaimName"))?;
+                    .or(declared.text_of("resourceClaimName"));
+                let template = template.unwrap_or_default();
                 Some((used, reader.objects.gpu_claim(reader.namespace, template)))
             })
     }
