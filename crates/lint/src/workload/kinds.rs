@@ -13,6 +13,8 @@ pub struct Kinds {
     kinds: Vec<Kind>,
     inert: Vec<Inert>,
     gpu_resources: Vec<String>,
+    gpu_share_resources: Vec<String>,
+    perhaps_gpu_resources: Vec<String>,
     rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
     gpu_runtime_classes: Vec<String>,
@@ -37,8 +39,8 @@ pub struct Kind {
     #[serde(default)]
     group: String,
     /// Its name in the URLs of the API, by which webhooks select it; absent for what no webhook can warn about.
-    #[serde(default)]
-    resource: Option<String>,
+    #[serde(default, rename = "resource")]
+    _resource: Option<String>,
     /// Pod templates: maps whose `spec` is that of a Pod.
     #[serde(default)]
     pub(super) templates: Vec<String>,
@@ -101,9 +103,20 @@ impl Kinds {
             .any(|pattern| glob(kind, pattern))
     }
 
-    /// Whether an extended resource is a GPU of NVIDIA.
+    /// Whether an extended resource is a GPU of NVIDIA, or a share of one.
     pub(super) fn is_gpu_resource(&self, name: &str) -> bool {
-        is_listed(&self.gpu_resources, name)
+        is_listed(&self.gpu_resources, name) || self.is_gpu_share(name)
+    }
+
+    /// Whether an extended resource is memory or time of a GPU: its amount is no number of GPUs, and no node lists it.
+    pub(super) fn is_gpu_share(&self, name: &str) -> bool {
+        is_listed(&self.gpu_share_resources, name)
+    }
+
+    /// Whether an extended resource may be a GPU that the driver of the node does not serve.
+    pub(super) fn is_perhaps_gpu(&self, name: &str) -> bool {
+        let is_other = self.is_gpu_resource(name) || self.is_rdma_resource(name);
+        !is_other && is_listed(&self.perhaps_gpu_resources, name)
     }
 
     /// Whether an extended resource is an adapter for RDMA.

@@ -94,7 +94,7 @@ pub fn of_object(
         workload.containers.truncate(MAX_CONTAINERS);
         workload.containers.push(Container {
             name: format!("{more} more"),
-            has_unknown_claim: true,
+            may_have_gpu: true,
             ..Container::default()
         });
     }
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(more.len(), MAX_CONTAINERS + 1);
         let last = &more[MAX_CONTAINERS];
         assert_eq!((last.name.as_str(), last.image.as_str()), ("3 more", ""));
-        assert!(last.has_unknown_claim);
+        assert!(last.may_have_gpu);
         Ok(())
     }
 }
