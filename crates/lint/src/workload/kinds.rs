@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::hints::{Hints, ScriptHints};
@@ -30,27 +31,30 @@ struct Inert {
     kinds: Vec<String>,
 }
 
-/// An object that starts containers. Paths are in the form of `kubernetes/path.rs`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// An object that starts containers. `[]` in a path is every element of a list, `*` every value of a map, and `NAME=` before it names the part
+/// of the workload.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Kind {
-    kind: String,
-    /// The API group; empty for the core.
+    /// Its kind: `TrainingRun`.
+    pub kind: String,
+    /// The API group: `ml.example.com`; empty for the core.
     #[serde(default)]
     group: String,
-    /// Its name in the URLs of the API, by which webhooks select it; absent for what no webhook can warn about.
+    /// Its name in the URLs of the API, by which webhooks select it.
     #[serde(default, rename = "resource")]
+    #[schemars(skip)]
     _resource: Option<String>,
-    /// Pod templates: maps whose `spec` is that of a Pod.
+    /// Paths of Pod templates, which are maps whose `spec` is that of a Pod: `spec.workers[].template`.
     #[serde(default)]
     pub(super) templates: Vec<String>,
-    /// Specifications of Pods.
+    /// Paths of specifications of Pods.
     #[serde(default)]
     pub(super) pods: Vec<String>,
     /// Pods that the object describes with fields of its own.
     #[serde(default)]
     pub(super) parts: Vec<Part>,
-    /// How a placeholder begins: an image with one is decided when the object runs.
+    /// How a placeholder begins, such as `{{`: an image with one is decided when the object runs.
     #[serde(default)]
     pub(super) placeholder: Option<String>,
     /// Its controller mounts a volume at `/dev/shm`.
@@ -58,38 +62,46 @@ pub struct Kind {
     pub(super) shared_memory: bool,
     /// Where this is specified.
     #[serde(default, rename = "source")]
+    #[schemars(skip)]
     _source: String,
 }
 
 /// A Pod that an object describes with fields of its own. Paths begin at `at`, or with `/` at the object.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct Part {
-    /// Where the fields are.
-    pub at: String,
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Part {
+    /// Where the fields are: `spec.server`.
+    pub(super) at: String,
     /// What lies beneath these fields.
-    pub defaults: Option<String>,
-    /// The specification of the Pod; `at` itself if empty.
-    pub pod: String,
+    pub(super) defaults: Option<String>,
+    /// The specification of the Pod, with `nodeSelector`, `tolerations` and so on; `at` itself if empty.
+    pub(super) pod: String,
     /// Containers that may be there, beside those in the lists of the Pod.
-    pub containers: Vec<String>,
-    /// A container that is always there, even if nothing is at its path.
-    pub container: Option<String>,
+    pub(super) containers: Vec<String>,
+    /// A container that is always there, even if nothing is at its path; empty for `at` itself.
+    pub(super) container: Option<String>,
     /// What lies beneath each of these containers.
-    pub container_defaults: Option<String>,
-    /// Fields of a container or a Pod that are elsewhere, by their names in Kubernetes.
-    pub fields: BTreeMap<String, String>,
+    pub(super) container_defaults: Option<String>,
+    /// Fields of a container or a Pod that are elsewhere, by their names in Kubernetes: `{image: server.image, resources: resources}`. An image is
+    /// text, or a map of registry, repository, tag and digest.
+    pub(super) fields: BTreeMap<String, String>,
     /// Fields of a container with names of their own, by their names in Kubernetes.
-    pub renamed: BTreeMap<String, String>,
+    pub(super) renamed: BTreeMap<String, String>,
     /// A number of GPUs: the first of these that is there.
-    pub gpus: Vec<String>,
+    pub(super) gpus: Vec<String>,
     /// The extended resource of these GPUs, if it is not `nvidia.com/gpu`.
-    pub gpu_resource: Option<String>,
+    pub(super) gpu_resource: Option<String>,
     /// A list of resource claims, each with the fields of one in a Pod.
-    pub claims: Option<String>,
+    pub(super) claims: Option<String>,
 }
 
 impl Kinds {
+    /// The same with other kinds, which count more.
+    pub fn with(mut self, kinds: &[Kind]) -> Self {
+        self.kinds.splice(0..0, kinds.iter().cloned());
+        self
+    }
+
     /// The row of a kind.
     pub(super) fn find(&self, group: &str, kind: &str) -> Option<&Kind> {
         let mut kinds = self.kinds.iter();
@@ -99,8 +111,8 @@ impl Kinds {
     /// Whether objects of a kind start no container, whatever is in them.
     pub(super) fn is_inert(&self, group: &str, kind: &str) -> bool {
         let rows = self.inert.iter().filter(|it| it.group == group);
-        rows.flat_map(|it| &it.kinds)
-            .any(|pattern| glob(kind, pattern))
+        let mut patterns = rows.flat_map(|it| &it.kinds);
+        self.find(group, kind).is_none() && patterns.any(|pattern| glob(kind, pattern))
     }
 
     /// Whether an extended resource is a GPU of NVIDIA, or a share of one.
@@ -137,6 +149,11 @@ impl Kinds {
 }
 
 impl Kind {
+    /// Whether it says where containers are.
+    pub fn has_containers(&self) -> bool {
+        !(self.templates.is_empty() && self.pods.is_empty() && self.parts.is_empty())
+    }
+
     /// Whether an image has a placeholder of the kind's controller. `{{ .Values.image }}` is one of Helm.
     pub(super) fn is_decided_later(&self, image: &str) -> bool {
         let Some(open) = &self.placeholder else {

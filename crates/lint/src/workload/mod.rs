@@ -24,7 +24,7 @@ pub use facts::{
     RuntimeClass, Unknown, Variable, Workload,
 };
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
-pub use kinds::Kinds;
+pub use kinds::{Kind, Kinds};
 pub use kubernetes::{Objects, QUEUE, TRAIN_JOB};
 pub use lexical::is_below;
 pub use placement::Placement;
