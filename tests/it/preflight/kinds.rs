@@ -92,13 +92,13 @@ fn custom_resources_have_their_containers_and_parts() {
             "sparkoperator.k8s.io/v1beta2",
             "SparkApplication",
             "{image: 'IMAGE', driver: {cores: 1}, executor: {gpu: {name: nvidia.com/gpu, quantity: 1}}}".to_owned(),
-            vec!["driver/", "executor/"],
+            vec!["driver/spark-kubernetes-driver", "executor/spark-kubernetes-executor"],
         ),
         (
             "argoproj.io/v1alpha1",
             "Workflow",
             argo.to_owned(),
-            vec!["train/main", "train/s", "code/"],
+            vec!["train/main", "train/s", "code/main"],
         ),
     ] {
         assert_eq!(names(&object(api, kind, &spec)), expected, "{kind}");

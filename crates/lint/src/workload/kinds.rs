@@ -80,6 +80,8 @@ pub struct Part {
     pub(super) containers: Vec<String>,
     /// A container that is always there, even if nothing is at its path; empty for `at` itself.
     pub(super) container: Option<String>,
+    /// The name of a container that has none; that of the object if absent.
+    pub(super) name: Option<String>,
     /// What lies beneath each of these containers.
     pub(super) container_defaults: Option<String>,
     /// Fields of a container or a Pod that are elsewhere, by their names in Kubernetes: `{image: server.image, resources: resources}`. An image is
@@ -91,6 +93,8 @@ pub struct Part {
     pub(super) gpus: Vec<String>,
     /// The extended resource of these GPUs, if it is not `nvidia.com/gpu`.
     pub(super) gpu_resource: Option<String>,
+    /// Texts that are strategic merge patches of the Pod, in YAML or JSON.
+    pub(super) patches: Vec<String>,
     /// A list of resource claims, each with the fields of one in a Pod.
     pub(super) claims: Option<String>,
 }

@@ -3,7 +3,7 @@
 use super::patch;
 use super::path;
 use crate::workload::kinds::{Kinds, Part};
-use imgcheck_base::document::{Node, Value};
+use imgcheck_base::document::{self, Node, Value};
 
 /// Lists of which all elements count: the own ones, and those that are elsewhere.
 const JOINED: [&str; 2] = ["env", "volumes"];
@@ -42,7 +42,18 @@ pub(super) fn pod(part: &Part, at: &Node, object: &Node, kinds: &Kinds) -> Node 
         }
         pod.set("resourceClaims", named);
     }
+    let has_containers = !containers.is_empty();
     pod.set("containers", list(place.at, containers));
+    let patches = part.patches.iter().filter_map(|path| place.get(path));
+    for patch in patches.filter(|_| has_containers) {
+        let text = patch.text().unwrap_or_default();
+        for mut change in document::read_embedded(text).unwrap_or_default() {
+            change.place_at(&patch.span);
+            if matches!(change.value, Value::Map(_)) {
+                patch::apply(&mut pod, &change);
+            }
+        }
+    }
     pod
 }
 
@@ -84,6 +95,13 @@ fn container(part: &Part, container: &Node, place: Place, kinds: &Kinds) -> Node
         container.set("image", Node { span, value });
     }
     add_gpus(part, place, &mut container);
+    if container.get("name").is_none() {
+        let of_object = || place.object.at(["metadata", "name"])?.text();
+        let name = part.name.as_deref().or_else(of_object);
+        let value = Value::Text(name.unwrap_or_default().to_owned());
+        let span = container.span.clone();
+        container.set("name", Node { span, value });
+    }
     container
 }
 

@@ -64,7 +64,7 @@ fn argo_has_inline_templates_and_defaults() {
   - name: main
     dag:
       tasks:
-      - {name: one, inline: {container: {name: main, command: [x]}}}
+      - {name: one, inline: {container: {command: [x]}}}
       - name: two
         arguments: {parameters: [{name: i, value: '{{item}}'}]}
         withItems: [a/b:1, a/b:2]
@@ -111,4 +111,27 @@ fn a_placeholder_of_helm_is_no_placeholder_of_argo() {
         malformed[0].1.message().contains("template"),
         "{malformed:?}"
     );
+}
+
+#[test]
+fn argo_patches_the_pods_of_templates() {
+    let text = argo(
+        r#"
+  podSpecPatch: '{nodeSelector: {pool: gpu}}'
+  templates:
+  - name: train
+    inputs: {parameters: [{name: gpus, value: 2}]}
+    podSpecPatch: '{"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "{{inputs.parameters.gpus}}"}}}]}'
+    container: {image: a/b:1}
+  - {name: other, podSpecPatch: 'not a patch', container: {image: a/b:2}}
+  - {name: only-steps, steps: []}
+"#,
+    );
+    assert_eq!(
+        shown(&text),
+        ["train/main a/b:1 nvidia.com/gpu=2", "other/main a/b:2"]
+    );
+    let (containers, _) = containers(&[&text]);
+    assert_eq!(containers[0].placement.selector["pool"], "gpu");
+    assert_eq!(containers[0].gpu.as_ref().unwrap().location.line, 10);
 }

@@ -25,11 +25,11 @@ fn dynamo_adds_the_gpus_of_a_service_to_its_main_container() {
     assert_eq!(
         shown(&text),
         [
-            "Frontend/ a/vllm-runtime:1",
+            "Frontend/main a/vllm-runtime:1",
             "Worker/side a/side:1",
-            "Worker/ a/vllm-runtime:1 nvidia.com/gpu=4",
-            "Intel/ a/xpu:1",
-            "Unknown/ ? nvidia.com/gpu=1"
+            "Worker/main a/vllm-runtime:1 nvidia.com/gpu=4",
+            "Intel/main a/xpu:1",
+            "Unknown/main ? nvidia.com/gpu=1"
         ]
     );
     let (containers, _) = containers(&[&text]);
@@ -46,7 +46,7 @@ fn dynamo_adds_the_gpus_of_a_service_to_its_main_container() {
     let one =
         "  resources: {limits: {gpu: '1'}}\n  extraPodSpec: {mainContainer: {image: a/b:1}}\n";
     let text = object("nvidia.com/v1alpha1", "DynamoComponentDeployment", one);
-    assert_eq!(shown(&text), [" a/b:1 nvidia.com/gpu=1"]);
+    assert_eq!(shown(&text), ["main a/b:1 nvidia.com/gpu=1"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_image_of_a_nim_is_a_map() {
     let text = spec("  resources: {limits: {nvidia.com/gpu: 1}}\n");
     assert_eq!(
         shown(&text),
-        [" nvcr.io/nim/meta/llama:1.8.4 nvidia.com/gpu=1"]
+        ["x nvcr.io/nim/meta/llama:1.8.4 nvidia.com/gpu=1"]
     );
     let (containers, _) = containers(&[&text]);
     assert_eq!(containers[0].location.line, 5);
@@ -133,37 +133,37 @@ fn other_projects_have_their_containers() {
             "inference.llmkube.dev/v1alpha1",
             "InferenceService",
             "  {modelRef: m, replicas: 1, image: a/llama:1, resources: {gpu: 2, memory: 4Gi}}\n".to_owned(),
-            vec![" a/llama:1 nvidia.com/gpu=2"],
+            vec!["x a/llama:1 nvidia.com/gpu=2"],
         ),
         (
             "inference.llmkube.dev/v1alpha1",
             "InferenceService",
             "  {modelRef: m, resources: {gpu: 0}}\n".to_owned(),
-            vec![" ?"],
+            vec!["x ?"],
         ),
         (
             "sparkoperator.k8s.io/v1beta2",
             "ScheduledSparkApplication",
             "  schedule: '@daily'\n  template: {image: a/spark:1, driver: {cores: 1}, executor: {image: a/exec:1, gpu: {name: nvidia.com/gpu, quantity: 1}}}\n".to_owned(),
-            vec!["driver/ a/spark:1", "executor/ a/exec:1 nvidia.com/gpu=1"],
+            vec!["driver/spark-kubernetes-driver a/spark:1", "executor/spark-kubernetes-executor a/exec:1 nvidia.com/gpu=1"],
         ),
         (
             "sparkoperator.k8s.io/v1beta2",
             "SparkApplication",
             "  {image: a/spark:1, executor: {gpu: {name: amd.com/gpu, quantity: 1}}}\n".to_owned(),
-            vec!["executor/ a/spark:1"],
+            vec!["executor/spark-kubernetes-executor a/spark:1"],
         ),
         (
             "serving.kserve.io/v1beta1",
             "InferenceService",
             "  predictor: {triton: {storageUri: x, resources: {limits: {nvidia.com/gpu: 1}}}, nodeSelector: {a: b}}\n".to_owned(),
-            vec!["predictor/ ? nvidia.com/gpu=1"],
+            vec!["predictor/kserve-container ? nvidia.com/gpu=1"],
         ),
         (
             "serving.kserve.io/v1beta1",
             "InferenceService",
             "  predictor: {pytorch: {image: a/serve:1}, containers: [{name: side, image: a/side:1}]}\n".to_owned(),
-            vec!["predictor/side a/side:1", "predictor/ a/serve:1"],
+            vec!["predictor/side a/side:1", "predictor/kserve-container a/serve:1"],
         ),
     ] {
         assert_eq!(shown(&object(api, kind, &spec)), expected, "{kind}");
