@@ -25,7 +25,7 @@ pub use facts::{
 };
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::{Kind, Kinds};
-pub use kubernetes::{Objects, QUEUE, TRAIN_JOB};
+pub use kubernetes::{INFERENCE_SERVICE, Objects, QUEUE, TRAIN_JOB};
 pub use lexical::is_below;
 pub use placement::Placement;
 use text::Manifest;

@@ -28,6 +28,7 @@ use pod::Template;
 pub use queue::QUEUE;
 use reader::Reader;
 pub use runtime::TRAIN_JOB;
+pub use serving::INFERENCE_SERVICE;
 
 /// The workload of an object; `None` if it starts no container, and nothing in it looks like one.
 pub(super) fn read(

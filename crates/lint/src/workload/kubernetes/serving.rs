@@ -7,6 +7,8 @@ use super::patch;
 use crate::workload::shape::kind_of;
 use imgcheck_base::document::{Node, Value};
 
+/// The kind whose containers are those of a runtime.
+pub const INFERENCE_SERVICE: &str = "InferenceService";
 /// The container of a runtime that serves the model.
 const CONTAINER: &str = "kserve-container";
 /// Fields of a predictor that name a format, and have the fields of `model`.
@@ -73,7 +75,7 @@ pub(super) fn decider(object: &Node) -> Option<String> {
 }
 
 fn predictor(object: &Node) -> Option<&Node> {
-    let is_service = kind_of(object) == Some(("serving.kserve.io", "InferenceService"));
+    let is_service = kind_of(object) == Some(("serving.kserve.io", INFERENCE_SERVICE));
     is_service.then(|| object.at(["spec", "predictor"]))?
 }
 
