@@ -2,6 +2,7 @@
 //! template for each set of values that its steps give it (Argo Workflows, "Variables", "Loops", "Template Defaults", "Inline Templates").
 
 mod calls;
+mod steps;
 mod text;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use std::ops::Range;
 
 use calls::Calls;
 use imgcheck_base::document::{Node, Value};
+use steps::steps;
 use text::{Parameters, Values, is_open, substituted};
 
 use super::patch;
@@ -65,17 +67,6 @@ pub(super) fn expanded(group: &str, object: &Node) -> Option<Node> {
         .for_each(|it| clear(spec, it));
     spec.set("templates", Node { span, value: runs });
     Some(object)
-}
-
-/// The steps and tasks of a template.
-fn steps(template: &Node) -> impl Iterator<Item = &Node> {
-    let groups = template.items_of("steps");
-    let steps = groups.flat_map(|it| {
-        let nested = it.items_of("steps");
-        it.items().chain(nested)
-    });
-    let dag = template.get("dag").into_iter();
-    steps.chain(dag.flat_map(|it| it.items_of("tasks")))
 }
 
 /// The templates that are written in the steps of another, with the names of these. An inline template has no steps of its own.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use imgcheck_base::document::{self, Node};
 
-use super::steps;
+use super::steps::steps;
 use super::text::{Parameters, Values, is_open, substituted};
 
 /// Maximum number of sets of values of one template.
