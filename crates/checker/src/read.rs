@@ -21,6 +21,7 @@ use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_launch::Overlay;
 use imgcheck_layer::read_linked_files;
 use imgcheck_layer::{ReadContext, ReadMethod, SourceLayers, Trust};
+use imgcheck_source::source::registry::Registries;
 use imgcheck_source::source::{self, Image, LayerBlob, LayerLocation, Request, registry};
 
 /// Number of leading bytes that identify a file of facts.
@@ -70,12 +71,30 @@ impl Checker {
     /// # Errors
     /// The request does not name an image in a registry, the registry does not have it or denies access, or the request was cancelled.
     pub fn resolve(&self, request: &ImageRequest) -> Result<String> {
+        self.digest_of(request, |registries| registries)
+    }
+
+    /// Same as [`resolve`](Self::resolve), for whoever cannot wait: a registry that limits requests is an error at once.
+    ///
+    /// # Errors
+    /// Same as [`resolve`](Self::resolve).
+    pub fn resolve_at_once(&self, request: &ImageRequest) -> Result<String> {
+        self.digest_of(request, |registries| registries.at_once())
+    }
+
+    fn digest_of(
+        &self,
+        request: &ImageRequest,
+        access: impl Fn(Registries) -> Registries,
+    ) -> Result<String> {
         let Some(reference) = request.in_registry() else {
             let problem = format!("{} is not an image in a registry", request.name());
             return Err(Error::usage(problem).with_help("write docker://REFERENCE"));
         };
         request.cancellation.check()?;
-        registry::digest_of(reference, &source_request(self, request))
+        let mut source = source_request(self, request);
+        source.registries = access(source.registries);
+        registry::digest_of(reference, &source)
     }
 }
 

@@ -4,7 +4,8 @@ use std::sync::Mutex;
 
 use super::state::Checker;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_model::knowledge::OnFirstUse;
+use imgcheck_lint::workload::Kinds;
+use imgcheck_model::knowledge::{self, OnFirstUse};
 use imgcheck_model::targets::Target;
 use imgcheck_model::targets::nodes::Cluster;
 use imgcheck_rules::policy::Policy;
@@ -19,6 +20,15 @@ impl Checker {
     /// The clusters that the configuration declares.
     pub fn clusters(&self) -> &[Cluster] {
         &self.policy.clusters
+    }
+
+    /// Which objects start containers: those of the table, and those of the configuration.
+    ///
+    /// # Errors
+    /// The table is wrong.
+    pub fn kinds(&self) -> Result<Kinds> {
+        let known: Kinds = knowledge::table("workloads")?;
+        Ok(known.with(&self.policy.kinds))
     }
 
     /// The same checker for another target. It shares everything but the capacity for reading layers.

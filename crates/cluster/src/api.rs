@@ -27,6 +27,7 @@ const VERSIONS: [&str; 4] = ["v1", "v1beta2", "v1beta1", "v1alpha1"];
 const SLICE_GROUP: &str = "resource.k8s.io";
 const QUEUE_GROUP: &str = "kueue.x-k8s.io";
 const TRAINER_GROUP: &str = "trainer.kubeflow.org";
+const SERVING_GROUP: &str = "serving.kserve.io";
 
 /// The kinds that imgcheck lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +42,19 @@ pub(crate) enum Kind {
     ResourceFlavor,
     TrainingRuntime,
     ClusterTrainingRuntime,
+    ServingRuntime,
+    ClusterServingRuntime,
 }
 
 /// The kinds that workloads refer to, and that not every cluster has.
-pub(crate) const RELATED: [Kind; 5] = [
+pub(crate) const RELATED: [Kind; 7] = [
     Kind::LocalQueue,
     Kind::ClusterQueue,
     Kind::ResourceFlavor,
     Kind::TrainingRuntime,
     Kind::ClusterTrainingRuntime,
+    Kind::ServingRuntime,
+    Kind::ClusterServingRuntime,
 ];
 
 /// A connection to an API server.
@@ -146,9 +151,10 @@ impl Api {
             Kind::ResourceSlice => (SLICE_GROUP, ""),
             Kind::LocalQueue | Kind::ClusterQueue | Kind::ResourceFlavor => (QUEUE_GROUP, ""),
             Kind::TrainingRuntime | Kind::ClusterTrainingRuntime => (TRAINER_GROUP, ""),
+            Kind::ServingRuntime | Kind::ClusterServingRuntime => (SERVING_GROUP, ""),
         };
         let version = match version {
-            "" => match self.version_of(group).await? {
+            "" => match self.version_of(group, kind.versions()).await? {
                 Some(version) => version,
                 None => return Ok(None),
             },
@@ -159,15 +165,19 @@ impl Api {
     }
 
     /// The best version of a group that the server has.
-    async fn version_of(&self, group: &str) -> Result<Option<&'static str>> {
+    async fn version_of(
+        &self,
+        group: &str,
+        versions: &[&'static str],
+    ) -> Result<Option<&'static str>> {
         let groups = self.client.list_api_groups().await;
         let groups = groups.map_err(|error| self.failed(&error))?.groups;
         let group = groups.iter().find(|it| it.name == group);
-        let has = |version: &&&str| {
+        let has = |version: &&&'static str| {
             let mut versions = group.iter().flat_map(|it| &it.versions);
             versions.any(|it| it.version == **version)
         };
-        Ok(VERSIONS.iter().find(has).copied())
+        Ok(versions.iter().find(has).copied())
     }
 
     /// An object of the own namespace, or of the cluster; `None` if it does not exist.
@@ -275,12 +285,23 @@ impl Kind {
             Kind::ResourceFlavor => "ResourceFlavor",
             Kind::TrainingRuntime => "TrainingRuntime",
             Kind::ClusterTrainingRuntime => "ClusterTrainingRuntime",
+            Kind::ServingRuntime => "ServingRuntime",
+            Kind::ClusterServingRuntime => "ClusterServingRuntime",
+        }
+    }
+
+    /// The versions that may have it, the best first. KServe's runtimes are older than the best version of their group.
+    fn versions(self) -> &'static [&'static str] {
+        match self {
+            Kind::ServingRuntime | Kind::ClusterServingRuntime => &["v1alpha1"],
+            _ => &VERSIONS,
         }
     }
 
     fn is_one_of(self, wanted: Related) -> bool {
         match self {
             Kind::TrainingRuntime | Kind::ClusterTrainingRuntime => wanted.runtimes,
+            Kind::ServingRuntime | Kind::ClusterServingRuntime => wanted.serving,
             _ => wanted.queues,
         }
     }

@@ -44,6 +44,8 @@ pub struct Related {
     pub queues: bool,
     /// The runtimes of TrainJobs.
     pub runtimes: bool,
+    /// The runtimes of InferenceServices.
+    pub serving: bool,
 }
 
 /// What is known about a cluster.
@@ -56,7 +58,7 @@ pub struct ClusterState {
     pub namespaces: BTreeMap<String, Labels>,
     /// The node selectors of its runtime classes, by name.
     pub runtime_classes: BTreeMap<String, Labels>,
-    /// The objects that workloads refer to: the queues of Kueue with their flavors, and the runtimes of TrainJobs.
+    /// The objects that workloads refer to: the queues of Kueue with their flavors, and the runtimes of TrainJobs and InferenceServices.
     pub related: Vec<serde_json::Value>,
 }
 

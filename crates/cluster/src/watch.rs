@@ -63,6 +63,8 @@ struct State {
     flavors: Mutex<Kept<Value>>,
     runtimes: Mutex<Kept<Value>>,
     cluster_runtimes: Mutex<Kept<Value>>,
+    serving: Mutex<Kept<Value>>,
+    cluster_serving: Mutex<Kept<Value>>,
     changed: Notify,
 }
 
@@ -160,6 +162,12 @@ impl State {
                 |it| specified(&it),
                 cluster_runtimes
             ),
+            task!(Kind::ServingRuntime, |it| specified(&it), serving),
+            task!(
+                Kind::ClusterServingRuntime,
+                |it| specified(&it),
+                cluster_serving
+            ),
         ]
     }
 
@@ -173,6 +181,8 @@ impl State {
             &self.flavors,
             &self.runtimes,
             &self.cluster_runtimes,
+            &self.serving,
+            &self.cluster_serving,
         ];
         let related = related.map(lock);
         let kinds = [

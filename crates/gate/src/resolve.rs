@@ -153,7 +153,8 @@ async fn ask(
         let _permits = permits;
         let request = ImageRequest::new(format!("docker://{name}"))
             .cancellation(Cancellation::default().with_deadline(deadline));
-        let resolved = credentials::with_each(&request, candidates, |it| checker.resolve(it));
+        let resolved =
+            credentials::with_each(&request, candidates, |it| checker.resolve_at_once(it));
         resolved.map_err(|error| {
             let message = error.message();
             let subject = error.subject().map(|subject| format!("{subject}: "));

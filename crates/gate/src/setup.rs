@@ -8,7 +8,6 @@ use super::cluster::ClusterState;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_checker::{Checker, Schedule};
 use imgcheck_lint::workload::{Container, Kinds, Objects, Placement};
-use imgcheck_model::knowledge;
 use imgcheck_model::targets::nodes::{Cluster, NodeClass};
 use imgcheck_rules::policy::gate::GateConfig;
 
@@ -38,7 +37,7 @@ impl Setup {
         let declared = declared.map(|cluster| cluster.classes.clone());
         Ok(Setup {
             declared,
-            kinds: knowledge::table("workloads")?,
+            kinds: checker.kinds()?,
             checker: Arc::new(checker),
         })
     }

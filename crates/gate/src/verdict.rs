@@ -38,6 +38,8 @@ pub struct ContainerVerdict {
     pub problem: Option<String>,
     /// The node classes on which it runs, and those that it can land on; `None` if no nodes are known.
     pub classes: Option<(usize, usize)>,
+    /// The node classes on which it does not run, each with the reason.
+    pub fails_on: Vec<(String, String)>,
 }
 
 /// A finding.
@@ -106,6 +108,8 @@ impl ContainerVerdict {
         };
         let runs = report.classes.iter();
         let runs = runs.filter(|it| it.verdict == Verdict::Pass).count();
+        let fails = report.classes.iter();
+        let fails = fails.filter(|it| it.verdict == Verdict::Fail);
         let gaps = report.judged.iter().flat_map(|it| &it.gaps);
         ContainerVerdict {
             name: match report.group.as_str() {
@@ -121,6 +125,9 @@ impl ContainerVerdict {
             gaps: gaps.map(|gap| gap.message.clone()).collect(),
             problem: report.problem.clone(),
             classes: report.knows_nodes.then_some((runs, report.classes.len())),
+            fails_on: fails
+                .map(|it| (it.name.clone(), it.reason.clone()))
+                .collect(),
         }
     }
 
@@ -134,7 +141,9 @@ impl ContainerVerdict {
 
     fn bytes(&self) -> u64 {
         let texts = [&self.name, &self.image].into_iter().chain(&self.gaps);
-        let texts = texts.chain(&self.problem).map(String::len).sum::<usize>();
+        let classes = self.fails_on.iter().flat_map(|(name, why)| [name, why]);
+        let texts = texts.chain(&self.problem).chain(classes);
+        let texts = texts.map(String::len).sum::<usize>();
         let findings = self
             .findings
             .iter()

@@ -1,4 +1,4 @@
-//! Runtimes of TrainJobs in a cluster: they have the images of jobs that name none.
+//! Runtimes of TrainJobs and InferenceServices in a cluster: they have the images of those that name none.
 
 use testkit::kubernetes::Kubernetes;
 
@@ -58,6 +58,34 @@ fn preflight_reads_the_runtime_of_a_job_from_the_cluster() {
     server.apply(&runtime(namespaced, image));
     let (code, found, _, error) = containers(&own);
     assert_eq!((code, &found[0]["image"]), (1, &image.into()), "{error}");
+}
+
+/// The group of KServe has its runtimes in another version than its services.
+#[test]
+fn preflight_reads_the_runtime_of_a_service_from_the_cluster() {
+    let Some(server) = server() else { return };
+    server.apply(&node("old", "NVIDIA-A100-SXM4-80GB", "470.82.01"));
+    let account = server.kubeconfig("imgcheck");
+    let service = "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: s}\nspec: {predictor: {model: {runtime: torch, resources: {limits: {nvidia.com/gpu: 1}}}}}\n";
+    let image = || {
+        let (_, report, error) = preflight(&server, &account, service, &[]);
+        let container = report["workloads"][0]["containers"][0].clone();
+        let image = container["image"].as_str().unwrap_or_default().to_owned();
+        (image, report, error)
+    };
+    // A cluster without KServe.
+    let (found, _, error) = image();
+    assert_eq!(found, "", "{error}");
+    server.define(include_str!("../../../testdata/kubernetes/serving.yaml"));
+    let (found, _, error) = image();
+    assert_eq!(found, "", "{error}");
+    let expected = "registry.example/ml/pytorch:2.8.0-cuda12.8";
+    server.apply(&format!(
+        "apiVersion: serving.kserve.io/v1alpha1\nkind: ClusterServingRuntime\nmetadata: {{name: torch}}\nspec: {{containers: [{{name: kserve-container, image: '{expected}'}}]}}\n"
+    ));
+    let (found, report, error) = image();
+    assert_eq!(found, expected, "{error}");
+    assert_eq!(classes(&report), [format!("{OLD} fail")]);
 }
 
 #[cfg(feature = "gate")]

@@ -88,6 +88,36 @@ fn a_pod_that_runs_on_no_node_is_denied_and_its_deployment_warned() {
 }
 
 #[test]
+fn a_pod_that_runs_only_on_some_nodes_is_admitted_with_a_warning_that_names_the_others() {
+    let registry = registry();
+    let nodes = (
+        "{name: h100, gpu: h100, driver: '570.86.10'}",
+        "{name: h100, gpu: h100, driver: '570.86.10'}, {name: old, gpu: a100, driver: '470.82.01'}",
+    );
+    let review = create(&pod(&image(&registry)));
+    let server = Server::new(&enforce_with(&[nodes]));
+    let response = server.validate_read(&review);
+    assert_eq!(response["allowed"], true);
+    let said = warnings(&response).replace("\nimgcheck:   ", " ");
+    assert!(
+        said.starts_with(
+            "imgcheck: trainer: runs on 1 of 2 node classes, not on old (the driver 470.82.01"
+        ),
+        "{said}"
+    );
+    assert_eq!(response["auditAnnotations"]["classes"], "trainer: 1 of 2");
+    // The Pods of a Deployment will start, too.
+    let response = server.validate_read(&create(&deployment(&image(&registry))));
+    let said = warnings(&response);
+    assert!(
+        said.contains("runs on 1 of 2 node classes") && !said.contains("denied"),
+        "{said}"
+    );
+    let audit = Server::new(&enforce_with(&[nodes, ("mode: enforce", "mode: audit")]));
+    assert_eq!(audit.validate_read(&review)["warnings"], Value::Null);
+}
+
+#[test]
 fn modes_come_from_the_configuration() {
     let registry = registry();
     let old = &[(
@@ -217,7 +247,19 @@ fn what_cannot_change_what_runs_is_not_judged() {
     passes(&scale, "subresource");
     let mut mirror = pod.clone();
     mirror["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
-    passes(&create(&mirror), "mirror-pod");
+    let mut of_node = create(&mirror);
+    of_node["request"]["userInfo"] =
+        json!({"username": "system:node:a", "groups": ["system:nodes", "system:authenticated"]});
+    passes(&of_node, "mirror-pod");
+    for user in [
+        json!({"username": "anna", "groups": ["system:nodes"]}),
+        json!({"username": "system:node:a", "groups": ["system:authenticated"]}),
+        json!({}),
+    ] {
+        let mut of_user = create(&mirror);
+        of_user["request"]["userInfo"] = user;
+        assert_eq!(server.validate(&of_user)["allowed"], false, "{of_user}");
+    }
     let mut labelled = pod.clone();
     labelled["metadata"]["labels"] = json!({"a": "b"});
     passes(&update(&pod, &labelled), "unchanged");
@@ -241,7 +283,7 @@ fn what_cannot_change_what_runs_is_not_judged() {
 #[test]
 fn an_owner_that_is_not_understood_is_named_and_its_pods_are_judged() {
     let server = Server::new(ENFORCE);
-    let object = |spec: Value| json!({"apiVersion": "apps.nvidia.com/v1alpha1", "kind": "NIMService", "metadata": {"name": "llama"}, "spec": spec});
+    let object = |spec: Value| json!({"apiVersion": "apps.nvidia.com/v1alpha1", "kind": "NIMCache", "metadata": {"name": "llama"}, "spec": spec});
     let pod_of = |more: Value| {
         let mut spec = more;
         spec["template"] =
@@ -258,7 +300,7 @@ fn an_owner_that_is_not_understood_is_named_and_its_pods_are_judged() {
         assert_eq!(response["allowed"], true, "{response}");
         assert_eq!(response["auditAnnotations"]["passed"], "not-understood");
         let warnings = warnings(&response);
-        assert!(warnings.contains("NIMService"), "{warnings}");
+        assert!(warnings.contains("NIMCache"), "{warnings}");
     }
     for (spec, why) in [
         (json!({"replicas": 2, "gpu": 0}), "no-containers"),

@@ -129,6 +129,45 @@ fn a_registry_that_throttles_is_left_alone_for_as_long_as_it_asks() {
     assert!(start.elapsed() >= Duration::from_secs(2));
 }
 
+/// Whoever waits for an admission has no time for further attempts.
+#[test]
+fn a_registry_that_limits_requests_is_named_at_once() {
+    let registry = registry::Server::new(|seen| match seen.part().starts_with("manifests/") {
+        true => with(
+            error(429, "TOOMANYREQUESTS", "slow down"),
+            "retry-after",
+            "60",
+        ),
+        false => respond(200, "{}"),
+    });
+    let server = Server::new(ENFORCE);
+    let review = create(&pod(&image(&registry)));
+    let start = std::time::Instant::now();
+    let first = server.validate(&review);
+    // The pause that the registry asks for holds for other images, too.
+    let other = format!("{}/team/other:1", registry.address);
+    let second = server.validate(&create(&pod(&other)));
+    assert!(
+        start.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        start.elapsed()
+    );
+    for (response, words) in [
+        (&first, "429 Too Many Requests; it asks to retry after 60 s"),
+        (&second, "limits requests; it asks to retry after 60 s"),
+    ] {
+        assert_eq!(response["allowed"], false);
+        let message = response["status"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{message}");
+        assert!(
+            message.contains("log in with a pull secret, or use a mirror"),
+            "{message}"
+        );
+        assert!(!message.contains("try again in a minute"), "{message}");
+    }
+    assert_eq!(registry.count("manifests"), 1);
+}
+
 #[test]
 fn a_failure_is_named_and_not_tried_all_the_time() {
     let content = content();

@@ -92,13 +92,13 @@ fn custom_resources_have_their_containers_and_parts() {
             "sparkoperator.k8s.io/v1beta2",
             "SparkApplication",
             "{image: 'IMAGE', driver: {cores: 1}, executor: {gpu: {name: nvidia.com/gpu, quantity: 1}}}".to_owned(),
-            vec!["driver/", "executor/"],
+            vec!["driver/spark-kubernetes-driver", "executor/spark-kubernetes-executor"],
         ),
         (
             "argoproj.io/v1alpha1",
             "Workflow",
             argo.to_owned(),
-            vec!["train/s", "train/main", "code/"],
+            vec!["train/main", "train/s", "code/main"],
         ),
     ] {
         assert_eq!(names(&object(api, kind, &spec)), expected, "{kind}");
@@ -241,4 +241,39 @@ fn steps_of_slurm_are_judged_with_their_command() {
         "--container-entrypoint --mpi pmix python3 -S train.py"
     ));
     assert!(!leaves("--label -- python3 train.py"));
+}
+
+#[test]
+fn kinds_of_the_configuration_are_judged() {
+    let text = object(
+        "ml.example.com/v1",
+        "ChatServer",
+        "{server: {gpuCount: 2, runtime: {image: {repository: registry.example/ml/pytorch, tag: 2.8.0-cuda12.8}}}, nodeSelector: {pool: h100}}",
+    );
+    let other = object(
+        "ml.example.com/v1",
+        "TrainingRun",
+        &format!("{{chief: {{template: {}}}}}", template("c")),
+    );
+    let input = Input::new(&format!("{text}---\n{other}"));
+    // Nothing is known of the first one, and the second has a Pod.
+    let (_, report) = input.json(&[]);
+    assert_eq!(containers(&report).len(), 1, "{report}");
+    let config = "kinds:\n  - kind: ChatServer\n    group: ml.example.com\n    parts: [{at: serving=spec, pod: '', container: server, fields: {image: server.runtime.image}, gpus: [server.gpuCount]}]\n  - {kind: TrainingRun, group: ml.example.com, templates: [chief=spec.chief.template]}\nclusters: {c: {nodes: [{name: h100, gpu: h100, driver: 570.124.06, labels: {pool: h100}}, {name: old, gpu: a100, driver: 470.82.01, labels: {pool: old}}]}}\n";
+    input.write("config.yaml", config);
+    let (_, report) = input.json(&["--config", "config.yaml"]);
+    let all = containers(&report);
+    let parts: Vec<&Value> = all.iter().map(|it| &it["group"]).collect();
+    assert_eq!(parts, ["serving", "chief"]);
+    assert_eq!(all[0]["image"], super::IMAGE);
+    assert_eq!(super::classes(all[0]), ["h100 pass"]);
+    assert_eq!(report["workloads"][0]["gaps"], serde_json::json!([]));
+    input.write("config.yaml", "kinds:\n  - {kind: X, group: a.b}\n");
+    let (code, _, error) = input.run(&["--config", "config.yaml", "deploy.yaml"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("config.yaml:2")
+            && error.contains("kind `X` says nothing about its containers"),
+        "{error}"
+    );
 }

@@ -1,5 +1,7 @@
 //! Kubernetes: what is read of a Pod, and where it may run.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::{Input, classes, containers, findings};
@@ -228,6 +230,31 @@ fn nodes_as_kubectl_prints_them() {
             "NVIDIA-H100-80GB-HBM3 (driver 570.124.06) pass",
         ]
     );
+    // Only the nodes count on which the Pod can land.
+    let text = fs::read_to_string(&nodes).unwrap();
+    let mut list: Value = serde_json::from_str(&text).unwrap();
+    let taint = json!({"key": "team", "value": "x", "effect": "NoSchedule"});
+    let spec = |list: &mut Value, name: &str, taint: Value| {
+        let mut items = list["items"].as_array_mut().unwrap().iter_mut();
+        let node = items.find(|it| it["metadata"]["name"] == name).unwrap();
+        let taints = node["spec"]["taints"].as_array_mut().unwrap();
+        taints.push(taint);
+    };
+    let counts = |input: &Input| {
+        let (_, report) = input.json(&["--nodes", "nodes.json"]);
+        let classes = containers(&report)[0]["node_classes"].clone();
+        let classes = classes.as_array().unwrap().iter();
+        let counts: Vec<u64> = classes.map(|it| it["nodes"].as_u64().unwrap()).collect();
+        counts
+    };
+    input.write("nodes.json", &list.to_string());
+    assert_eq!(counts(&input), [1, 2, 1]);
+    spec(&mut list, "gpu-a-2", taint.clone());
+    input.write("nodes.json", &list.to_string());
+    assert_eq!(counts(&input), [1, 1, 1]);
+    spec(&mut list, "gpu-a-1", taint);
+    input.write("nodes.json", &list.to_string());
+    assert_eq!(counts(&input), [1, 1]);
     // A ResourceSlice knows what the labels of its node do not.
     let slice = r#"{"kind": "List", "items": [
       {"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},

@@ -89,21 +89,21 @@ fn ordinary_documents_are_silent_even_if_strict() {
 
 #[test]
 fn known_projects_that_the_table_cannot_describe_are_named() {
-    let nim = "apiVersion: apps.nvidia.com/v1alpha1\nkind: NIMService\nmetadata: {name: llama, namespace: nim}\nspec:\n  image: {repository: nvcr.io/nim/meta/llama-3.1-8b-instruct, tag: 1.8.4, pullPolicy: IfNotPresent, pullSecrets: [ngc-secret]}\n  authSecret: ngc-api-secret\n  storage: {nimCache: {name: llama, profile: ''}}\n  replicas: 1\n  resources: {limits: {nvidia.com/gpu: 1}}\n  expose: {service: {type: ClusterIP, port: 8000}}\n";
-    let dynamo = "apiVersion: nvidia.com/v1alpha1\nkind: DynamoGraphDeployment\nmetadata: {name: vllm-agg}\nspec:\n  services:\n    Frontend:\n      componentType: frontend\n      replicas: 1\n      extraPodSpec: {mainContainer: {image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.5.0}}\n    Worker:\n      envFromSecret: hf-token-secret\n      resources: {limits: {gpu: '1'}}\n      extraPodSpec: {mainContainer: {image: nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.5.0, command: [python3, -m, dynamo.vllm]}}\n";
+    let cache = "apiVersion: apps.nvidia.com/v1alpha1\nkind: NIMCache\nmetadata: {name: llama, namespace: nim}\nspec:\n  source:\n    ngc:\n      modelPuller: nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8.4\n      model: {profiles: [all], gpus: [{product: h100}]}\n  storage: {pvc: {create: true, size: 50Gi}}\n";
+    let customizer = "apiVersion: apps.nvidia.com/v1alpha1\nkind: NemoCustomizer\nmetadata: {name: tune, namespace: nim}\nspec:\n  image: {repository: nvcr.io/nvidia/nemo-microservices/customizer-api, tag: 25.06}\n  training: {image: {repository: nvcr.io/nvidia/nemo-microservices/customizer, tag: 25.06}}\n  resources: {limits: {nvidia.com/gpu: 1}}\n";
     for (text, words) in [
         (
-            nim,
+            cache,
             [
-                "image `nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8.4` in line 5",
-                "GPU request `nvidia.com/gpu: 1` in line 9",
+                "image `nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8.4` in line 7",
+                "GPU request `gpus` in line 8",
             ],
         ),
         (
-            dynamo,
+            customizer,
             [
-                "image `nvcr.io/nvidia/ai-dynamo/vllm-runtime:0.5.0` in line 9",
-                "GPU request `gpu: 1` in line 12",
+                "image `nvcr.io/nvidia/nemo-microservices/customizer:25.06` in line 6",
+                "GPU request `nvidia.com/gpu: 1` in line 7",
             ],
         ),
     ] {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::super::judge;
 use super::super::state::Checker;
 use super::images::OnPlatform;
+use super::schedule::Schedule;
 use imgcheck_base::error::Result;
 use imgcheck_lint::workload::{ClassFacts, Container};
 use imgcheck_model::finding::{Finding, Severity};
@@ -21,11 +22,12 @@ pub(super) const UNKNOWN_CLASS: &str = "deploy-node-class-unknown";
 /// Judges the classes that a container can land on. Its image was read for some platforms.
 pub(super) fn judge_classes(
     checker: &Checker,
-    classes: &[Arc<NodeClass>],
+    schedule: &Schedule,
     container: &Container,
     platforms: &[OnPlatform],
     fleet: &PolicyFacts,
 ) -> Result<Vec<ClassReport>> {
+    let classes = schedule.reachable.as_slice();
     let fits = |image: &OnPlatform, class: &NodeClass| {
         let (wanted, found) = (&class.architecture, &image.architecture);
         wanted.is_empty() || found.is_empty() || found == wanted
@@ -44,7 +46,8 @@ pub(super) fn judge_classes(
             findings[class] = found;
         }
     }
-    let report = |((class, image), findings): ((&Arc<NodeClass>, Option<usize>), Vec<Finding>)| {
+    let report = |(((class, nodes), image), findings): (_, Vec<Finding>)| {
+        let class: &Arc<NodeClass> = class;
         let (verdict, reason) = match image {
             None if platforms.is_empty() => (
                 Verdict::Incomplete,
@@ -58,11 +61,12 @@ pub(super) fn judge_classes(
             name: class.target.name.clone(),
             verdict,
             reason,
-            nodes: class.nodes.len(),
+            nodes,
             findings,
         }
     };
-    let all = classes.iter().zip(images).zip(findings);
+    let nodes = schedule.nodes.iter().copied();
+    let all = classes.iter().zip(nodes).zip(images).zip(findings);
     Ok(all.map(report).collect())
 }
 

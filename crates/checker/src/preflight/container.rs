@@ -73,8 +73,7 @@ impl Judging<'_> {
         let fleet = judge::fleet(&checker.policy, &analyses);
         if let Some(schedule) = schedule {
             report.knows_nodes = true;
-            report.classes =
-                judge_classes(checker, &schedule.reachable, container, platforms, &fleet)?;
+            report.classes = judge_classes(checker, schedule, container, platforms, &fleet)?;
         }
         let mut facts = self.workload_facts(place, analyzed, primary, schedule, &report.classes);
         let mut used = BTreeSet::new();

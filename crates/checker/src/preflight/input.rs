@@ -71,6 +71,7 @@ impl PreflightRequest {
         let wanted = Related {
             queues: mentions(workload::QUEUE),
             runtimes: mentions(workload::TRAIN_JOB),
+            serving: mentions(workload::INFERENCE_SERVICE),
         };
         let connection = self.connection.as_ref();
         connection

@@ -18,7 +18,6 @@ use super::report::{Report, Unread};
 use super::state::Checker;
 use imgcheck_base::error::Result;
 use imgcheck_lint::workload;
-use imgcheck_model::knowledge;
 use imgcheck_rules::policy::Subjects;
 
 pub use deployment::Deployment;
@@ -59,7 +58,7 @@ impl Checker {
         let classes = request.classes(self, listing.as_ref())?;
         report.errors.extend(unread);
         let related = listing.map(|it| it.related).unwrap_or_default();
-        let kinds = knowledge::table("workloads")?;
+        let kinds = self.kinds()?;
         let (workloads, malformed) = workload::read(&files, &related, &kinds);
         let malformed = malformed.into_iter();
         report

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use imgcheck_base::digest::sha256;
-use imgcheck_lint::workload::{AffinityFacts, Container};
-use imgcheck_model::targets::nodes::NodeClass;
+use imgcheck_lint::workload::{AffinityFacts, Container, Placement};
+use imgcheck_model::targets::nodes::{Node, NodeClass};
 use imgcheck_report::{ClassReport, Verdict};
 
 /// The classes of a cluster, for one container.
@@ -13,8 +13,11 @@ use imgcheck_report::{ClassReport, Verdict};
 pub struct Schedule {
     /// Classes with a node that the scheduler may choose.
     pub reachable: Vec<Arc<NodeClass>>,
+    /// How many nodes of each of them it may choose.
+    pub nodes: Vec<usize>,
     /// All classes, each with why its first node is refused; empty if one is reachable.
     pub excluded: Vec<(Arc<NodeClass>, String)>,
+    placement: Arc<Placement>,
 }
 
 impl Schedule {
@@ -22,11 +25,12 @@ impl Schedule {
     pub fn of(container: &Container, classes: &[Arc<NodeClass>]) -> Self {
         let placement = &container.placement;
         let lacks_gpu = |class: &NodeClass| container.gpu.is_some() && !class.has_gpu;
-        let admits = |class: &NodeClass| class.nodes.iter().any(|it| placement.admits(it).is_ok());
-        let reachable = classes.iter().filter(|it| !lacks_gpu(it) && admits(it));
-        let reachable: Vec<_> = reachable.cloned().collect();
+        let count = |class: &NodeClass| admitted(class, placement).count();
+        let reachable = classes.iter().filter(|it| !lacks_gpu(it));
+        let reachable = reachable.map(|it| (it.clone(), count(it)));
+        let (reachable, nodes): (Vec<_>, Vec<_>) = reachable.filter(|(_, it)| *it > 0).unzip();
         let reason = |class: &NodeClass| {
-            if lacks_gpu(class) && admits(class) {
+            if lacks_gpu(class) && count(class) > 0 {
                 return "it has no GPU".to_owned();
             }
             let first = class.nodes.first();
@@ -39,7 +43,9 @@ impl Schedule {
         };
         Schedule {
             reachable,
+            nodes,
             excluded,
+            placement: placement.clone(),
         }
     }
 
@@ -70,7 +76,8 @@ impl Schedule {
         let labels = |runs: bool| {
             let classes = self.reachable.iter().zip(reports);
             let classes = classes.filter(move |(_, it)| (it.verdict == Verdict::Pass) == runs);
-            classes.flat_map(|(class, _)| class.nodes.iter().map(|node| node.labels.as_ref()))
+            let nodes = classes.flat_map(|(class, _)| admitted(class, &self.placement));
+            nodes.map(|node| node.labels.as_ref())
         };
         let rank = |key: &&String| {
             let place = PREFERRED.iter().position(|it| *it == key.as_str());
@@ -91,6 +98,12 @@ impl Schedule {
             })
         })
     }
+}
+
+/// The nodes of a class that a Pod can land on.
+fn admitted<'c>(class: &'c NodeClass, placement: &Placement) -> impl Iterator<Item = &'c Node> {
+    let nodes = class.nodes.iter();
+    nodes.filter(|it| placement.admits(it).is_ok())
 }
 
 /// Labels that people select nodes by, the best first.

@@ -208,6 +208,8 @@ struct Decision {
     warns: bool,
     /// Why it does not pass.
     reasons: Vec<String>,
+    /// Where it does not run, though it passes.
+    partly: Vec<String>,
     exempted: Vec<String>,
 }
 
@@ -241,6 +243,10 @@ impl Decision {
             is_deniable: deployed.is_deniable,
             warns: mode > Mode::Audit && !is_silent,
             reasons: reasons(outcome, answered, strict),
+            partly: match outcome {
+                Outcome::Pass => words::partly(judgement),
+                _ => Vec::new(),
+            },
             exempted: Vec::new(),
         }
     }
@@ -351,6 +357,7 @@ impl Decision {
         {
             sentences.push("this namespace enforces: its Pods will be denied".to_owned());
         }
+        sentences.extend(self.partly.iter().cloned());
         AdmissionResponse {
             allowed: self.allowed,
             warnings: match self.allowed && self.warns {

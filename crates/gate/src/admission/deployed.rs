@@ -61,7 +61,7 @@ impl<'d> Deployed<'d> {
             let runtime = it.runtime_class.as_ref();
             let is_gpu_runtime = |name: &str| view.setup.kinds.is_gpu_runtime(name);
             it.gpu.is_some()
-                || it.has_unknown_claim
+                || it.may_have_gpu
                 || runtime.is_some_and(|it| is_gpu_runtime(&it.name))
         });
         if let Some(before) = read(&request.old_object) {

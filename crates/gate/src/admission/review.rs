@@ -72,6 +72,17 @@ pub struct UserInfo {
     /// The user name.
     #[serde(default)]
     pub username: String,
+    /// The groups of the user.
+    #[serde(default)]
+    pub groups: Vec<String>,
+}
+
+impl UserInfo {
+    /// Whether a node asks (Kubernetes, "Using Node Authorization").
+    pub fn is_node(&self) -> bool {
+        let is_node = self.username.starts_with("system:node:");
+        is_node && self.groups.iter().any(|it| it == "system:nodes")
+    }
 }
 
 /// The answer, in its envelope.

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::review::AdmissionRequest;
 
-/// The annotation of static Pods, which the kubelet starts from its own files. Admission cannot stop them.
+/// The annotation of static Pods, which the kubelet starts from its own files. Admission cannot stop them. On a Pod of anybody else it
+/// proves nothing.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 /// The only subresource that starts containers.
 pub(super) const EPHEMERAL: &str = "ephemeralcontainers";
@@ -19,7 +20,8 @@ pub(super) fn pass(request: &AdmissionRequest) -> Option<&'static str> {
     if !is_judged {
         return Some("subresource");
     }
-    if request.is_pod() && annotation(&request.object, MIRROR).is_some() {
+    let is_mirror = request.is_pod() && annotation(&request.object, MIRROR).is_some();
+    if is_mirror && request.user_info.is_node() {
         return Some("mirror-pod");
     }
     None

@@ -15,6 +15,10 @@ const WARNING: usize = 120;
 const ALL_WARNINGS: usize = 4096;
 /// Maximum length of the message of a denial, in characters.
 const MESSAGE: usize = 2000;
+/// Maximum number of node classes named for a container, and maximum lengths of a name and a reason, in characters.
+const CLASSES: usize = 5;
+const NAME: usize = 60;
+const REASON: usize = 100;
 const PREFIX: &str = "imgcheck: ";
 const CONTINUED: &str = "imgcheck:   ";
 
@@ -53,6 +57,27 @@ fn of_container(container: &ContainerVerdict, strict: bool) -> Vec<String> {
         );
     }
     reasons
+}
+
+/// Which containers that pass run only on some of the node classes that they can land on: one sentence for each.
+pub fn partly(judgement: &Judgement) -> Vec<String> {
+    let containers = judgement.containers.iter();
+    let sentence = |it: &ContainerVerdict| {
+        let (runs, all) = it.classes.filter(|_| !it.fails_on.is_empty())?;
+        let shown = it.fails_on.iter().take(CLASSES);
+        let shown = shown
+            .map(|(name, why)| format!("{} ({})", shortened(name, NAME), shortened(why, REASON)));
+        let mut shown: Vec<String> = shown.collect();
+        if let more @ 1.. = it.fails_on.len().saturating_sub(CLASSES) {
+            shown.push(format!("{more} more"));
+        }
+        let shown = shown.join(", ");
+        Some(format!(
+            "{}: runs on {runs} of {all} node classes, not on {shown}",
+            it.name
+        ))
+    };
+    containers.filter_map(sentence).collect()
 }
 
 /// Warnings: a long sentence continues in the next warning; the last one says how much was left out.
@@ -131,6 +156,33 @@ fn pieces(word: &str, most: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_on_which_a_container_does_not_run_are_named() {
+        let verdict = |fails: usize| {
+            let class = |at: usize| (format!("a100-{at}"), "the driver is too old".to_owned());
+            ContainerVerdict {
+                name: "trainer".to_owned(),
+                image: String::new(),
+                verdict: Verdict::Pass,
+                findings: Vec::new(),
+                gaps: Vec::new(),
+                problem: None,
+                classes: Some((2, 2 + fails)),
+                fails_on: (0..fails).map(class).collect(),
+            }
+        };
+        let said = |fails: usize| {
+            let containers = vec![verdict(fails)];
+            partly(&Judgement::new(containers, Vec::new(), false, false))
+        };
+        assert_eq!(said(0), Vec::<String>::new());
+        assert_eq!(
+            said(1),
+            ["trainer: runs on 2 of 3 node classes, not on a100-0 (the driver is too old)"]
+        );
+        assert!(said(7)[0].ends_with("a100-4 (the driver is too old), 2 more"));
+    }
 
     #[test]
     fn warnings_stay_within_what_an_api_server_passes_on() {

@@ -54,7 +54,10 @@ impl<'s> Search<'s> {
         Search {
             manifest,
             kinds,
-            images: containers.iter().map(|it| it.image.as_str()).collect(),
+            images: containers
+                .iter()
+                .flat_map(|it| [it.image.as_str(), it.decided_by.as_str()])
+                .collect(),
             has_gpu: containers.iter().any(|it| it.gpu.is_some()),
             found: Vec::new(),
         }

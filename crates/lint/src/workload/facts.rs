@@ -41,6 +41,9 @@ pub struct Container {
     pub role: Role,
     /// The image reference; empty if another object decides it.
     pub image: String,
+    /// What decides the image, if that is known and the manifest does not name it: `ServingRuntime llama`, `{{item.image}}`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub decided_by: String,
     /// Where the image is named.
     pub location: Location,
     /// What it replaces in the configuration of the image.
@@ -62,9 +65,10 @@ pub struct Container {
     /// The network adapter for RDMA that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rdma: Option<RdmaRequest>,
-    /// It uses a resource claim that is not in the input, which may be for a GPU.
+    /// It may get a GPU that it does not request for certain: by a resource claim that is not in the input, by NVIDIA_VISIBLE_DEVICES, by
+    /// a device that is passed to a virtual machine, or because it is privileged and has the devices of its node.
     #[serde(skip)]
-    pub has_unknown_claim: bool,
+    pub may_have_gpu: bool,
     /// The runtime class of its Pod, or the runtime of a Compose service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_class: Option<RuntimeClass>,

@@ -122,7 +122,7 @@ impl WorkloadFacts {
             group: it.group.clone(),
             role: it.role,
             image: it.image.clone(),
-            gpu: it.gpu.is_some() || it.has_unknown_claim,
+            gpu: it.gpu.is_some() || it.may_have_gpu,
             versions: BTreeMap::new(),
         };
         WorkloadFacts {

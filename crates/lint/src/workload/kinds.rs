@@ -1,5 +1,8 @@
 //! Which objects start containers, and where in them these are: `rules/knowledge/workloads.yaml`.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::hints::{Hints, ScriptHints};
@@ -11,6 +14,8 @@ pub struct Kinds {
     kinds: Vec<Kind>,
     inert: Vec<Inert>,
     gpu_resources: Vec<String>,
+    gpu_share_resources: Vec<String>,
+    perhaps_gpu_resources: Vec<String>,
     rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
     gpu_runtime_classes: Vec<String>,
@@ -26,28 +31,81 @@ struct Inert {
     kinds: Vec<String>,
 }
 
-/// An object that starts containers. Paths are in the form of `kubernetes/path.rs`.
-#[derive(Debug, Deserialize)]
+/// An object that starts containers. `[]` in a path is every element of a list, `*` every value of a map, and `NAME=` before it names the part
+/// of the workload.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Kind {
-    kind: String,
-    /// The API group; empty for the core.
+    /// Its kind: `TrainingRun`.
+    pub kind: String,
+    /// The API group: `ml.example.com`; empty for the core.
     #[serde(default)]
     group: String,
-    /// Pod templates: maps whose `spec` is that of a Pod.
+    /// Its name in the URLs of the API, by which webhooks select it.
+    #[serde(default, rename = "resource")]
+    #[schemars(skip)]
+    _resource: Option<String>,
+    /// Paths of Pod templates, which are maps whose `spec` is that of a Pod: `spec.workers[].template`.
     #[serde(default)]
     pub(super) templates: Vec<String>,
-    /// Specifications of Pods.
+    /// Paths of specifications of Pods.
     #[serde(default)]
     pub(super) pods: Vec<String>,
-    /// Containers outside of a Pod's lists.
+    /// Pods that the object describes with fields of its own.
     #[serde(default)]
+    pub(super) parts: Vec<Part>,
+    /// How a placeholder begins, such as `{{`: an image with one is decided when the object runs.
+    #[serde(default)]
+    pub(super) placeholder: Option<String>,
+    /// Its controller mounts a volume at `/dev/shm`.
+    #[serde(default)]
+    pub(super) shared_memory: bool,
+    /// Where this is specified.
+    #[serde(default, rename = "source")]
+    #[schemars(skip)]
+    _source: String,
+}
+
+/// A Pod that an object describes with fields of its own. Paths begin at `at`, or with `/` at the object.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Part {
+    /// Where the fields are: `spec.server`.
+    pub(super) at: String,
+    /// What lies beneath these fields.
+    pub(super) defaults: Option<String>,
+    /// The specification of the Pod, with `nodeSelector`, `tolerations` and so on; `at` itself if empty.
+    pub(super) pod: String,
+    /// Containers that may be there, beside those in the lists of the Pod.
     pub(super) containers: Vec<String>,
-    /// The image of those that name none.
-    #[serde(default)]
-    pub(super) image: Option<String>,
+    /// A container that is always there, even if nothing is at its path; empty for `at` itself.
+    pub(super) container: Option<String>,
+    /// The name of a container that has none; that of the object if absent.
+    pub(super) name: Option<String>,
+    /// What lies beneath each of these containers.
+    pub(super) container_defaults: Option<String>,
+    /// Fields of a container or a Pod that are elsewhere, by their names in Kubernetes: `{image: server.image, resources: resources}`. An image is
+    /// text, or a map of registry, repository, tag and digest.
+    pub(super) fields: BTreeMap<String, String>,
+    /// Fields of a container with names of their own, by their names in Kubernetes.
+    pub(super) renamed: BTreeMap<String, String>,
+    /// A number of GPUs: the first of these that is there.
+    pub(super) gpus: Vec<String>,
+    /// The extended resource of these GPUs, if it is not `nvidia.com/gpu`.
+    pub(super) gpu_resource: Option<String>,
+    /// Texts that are strategic merge patches of the Pod, in YAML or JSON.
+    pub(super) patches: Vec<String>,
+    /// A list of resource claims, each with the fields of one in a Pod.
+    pub(super) claims: Option<String>,
 }
 
 impl Kinds {
+    /// The same with other kinds, which count more.
+    pub fn with(mut self, kinds: &[Kind]) -> Self {
+        self.kinds.splice(0..0, kinds.iter().cloned());
+        self
+    }
+
     /// The row of a kind.
     pub(super) fn find(&self, group: &str, kind: &str) -> Option<&Kind> {
         let mut kinds = self.kinds.iter();
@@ -57,13 +115,24 @@ impl Kinds {
     /// Whether objects of a kind start no container, whatever is in them.
     pub(super) fn is_inert(&self, group: &str, kind: &str) -> bool {
         let rows = self.inert.iter().filter(|it| it.group == group);
-        rows.flat_map(|it| &it.kinds)
-            .any(|pattern| glob(kind, pattern))
+        let mut patterns = rows.flat_map(|it| &it.kinds);
+        self.find(group, kind).is_none() && patterns.any(|pattern| glob(kind, pattern))
     }
 
-    /// Whether an extended resource is a GPU of NVIDIA.
+    /// Whether an extended resource is a GPU of NVIDIA, or a share of one.
     pub(super) fn is_gpu_resource(&self, name: &str) -> bool {
-        is_listed(&self.gpu_resources, name)
+        is_listed(&self.gpu_resources, name) || self.is_gpu_share(name)
+    }
+
+    /// Whether an extended resource is memory or time of a GPU: its amount is no number of GPUs, and no node lists it.
+    pub(super) fn is_gpu_share(&self, name: &str) -> bool {
+        is_listed(&self.gpu_share_resources, name)
+    }
+
+    /// Whether an extended resource may be a GPU that the driver of the node does not serve.
+    pub(super) fn is_perhaps_gpu(&self, name: &str) -> bool {
+        let is_other = self.is_gpu_resource(name) || self.is_rdma_resource(name);
+        !is_other && is_listed(&self.perhaps_gpu_resources, name)
     }
 
     /// Whether an extended resource is an adapter for RDMA.
@@ -80,6 +149,22 @@ impl Kinds {
     /// Whether a device class is for GPUs of NVIDIA.
     pub(super) fn is_gpu_class(&self, name: &str) -> bool {
         is_listed(&self.gpu_device_classes, name)
+    }
+}
+
+impl Kind {
+    /// Whether it says where containers are.
+    pub fn has_containers(&self) -> bool {
+        !(self.templates.is_empty() && self.pods.is_empty() && self.parts.is_empty())
+    }
+
+    /// Whether an image has a placeholder of the kind's controller. `{{ .Values.image }}` is one of Helm.
+    pub(super) fn is_decided_later(&self, image: &str) -> bool {
+        let Some(open) = &self.placeholder else {
+            return false;
+        };
+        let mut after = image.split(open.as_str()).skip(1);
+        after.any(|it| !it.trim_start().starts_with('.'))
     }
 }
 

@@ -24,8 +24,8 @@ pub use facts::{
     RuntimeClass, Unknown, Variable, Workload,
 };
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
-pub use kinds::Kinds;
-pub use kubernetes::{Objects, QUEUE, TRAIN_JOB};
+pub use kinds::{Kind, Kinds};
+pub use kubernetes::{INFERENCE_SERVICE, Objects, QUEUE, TRAIN_JOB};
 pub use lexical::is_below;
 pub use placement::Placement;
 use text::Manifest;
@@ -94,7 +94,7 @@ pub fn of_object(
         workload.containers.truncate(MAX_CONTAINERS);
         workload.containers.push(Container {
             name: format!("{more} more"),
-            has_unknown_claim: true,
+            may_have_gpu: true,
             ..Container::default()
         });
     }
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(more.len(), MAX_CONTAINERS + 1);
         let last = &more[MAX_CONTAINERS];
         assert_eq!((last.name.as_str(), last.image.as_str()), ("3 more", ""));
-        assert!(last.has_unknown_claim);
+        assert!(last.may_have_gpu);
         Ok(())
     }
 }

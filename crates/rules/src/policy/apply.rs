@@ -10,6 +10,7 @@ use super::ignore::Ignore;
 use super::size::SizeLimit;
 use imgcheck_base::gap::Gap;
 use imgcheck_base::glob::glob;
+use imgcheck_lint::workload::Kind;
 use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoreReason, IgnoredFinding, Severity};
 use imgcheck_model::targets::Target;
 use imgcheck_model::targets::nodes::Cluster;
@@ -28,6 +29,8 @@ pub struct Policy {
     pub targets: Vec<Target>,
     /// The node classes of clusters.
     pub clusters: Vec<Cluster>,
+    /// Objects that start containers, beside those of the table.
+    pub kinds: Vec<Kind>,
     /// Patterns of namespaces whose containers must name images by digest.
     pub digest_namespaces: Vec<String>,
     /// Overrides of the rules' severities.
@@ -54,6 +57,7 @@ impl Default for Policy {
             strict: false,
             targets: Vec::new(),
             clusters: Vec::new(),
+            kinds: Vec::new(),
             digest_namespaces: Vec::new(),
             severities: Vec::new(),
             expectations: Vec::new(),

@@ -9,6 +9,7 @@ use super::expectation::subjects;
 use super::gate::GateEntry;
 use imgcheck_base::limits::{self, Limits};
 use imgcheck_base::yaml::{Pairs, Spanned};
+use imgcheck_lint::workload::Kind;
 use imgcheck_model::finding::Severity;
 
 /// Severities by name; `off` disables a rule.
@@ -48,6 +49,9 @@ pub(super) struct File {
     pub targets: Vec<TargetEntry>,
     /// The node classes of clusters, by name, for `imgcheck preflight`.
     pub clusters: BTreeMap<String, ClusterEntry>,
+    /// Objects that start containers, and where in them these are, beside those that imgcheck knows; for `imgcheck preflight` and `serve`.
+    #[schemars(with = "Vec<Kind>")]
+    pub kinds: Vec<Spanned<Kind>>,
     /// Namespaces whose containers must name images by digest, as patterns: `prod-*`; for `imgcheck preflight`.
     #[schemars(with = "Vec<String>")]
     pub digests: Vec<Spanned<String>>,

@@ -1,7 +1,9 @@
 //! Kubernetes manifests: from objects to containers.
 
+mod argo;
 mod environment;
 mod objects;
+mod parts;
 mod patch;
 mod path;
 mod pod;
@@ -9,6 +11,10 @@ mod queue;
 mod reader;
 mod runtime;
 mod scheduling;
+mod serving;
+
+#[cfg(test)]
+mod tests;
 
 use super::evidence::{Scope, Search};
 use super::facts::{Container, Evidence, Workload};
@@ -22,6 +28,7 @@ use pod::Template;
 pub use queue::QUEUE;
 use reader::Reader;
 pub use runtime::TRAIN_JOB;
+pub use serving::INFERENCE_SERVICE;
 
 /// The workload of an object; `None` if it starts no container, and nothing in it looks like one.
 pub(super) fn read(
@@ -30,7 +37,9 @@ pub(super) fn read(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Option<Workload> {
-    let mut workload = understood(object, manifest, objects, kinds);
+    let expanded = expanded(object);
+    let object = expanded.as_ref().unwrap_or(object);
+    let mut workload = of_expanded(object, manifest, objects, kinds);
     workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
     let is_empty = workload.containers.is_empty() && workload.not_understood.is_empty();
     (!is_empty).then_some(workload)
@@ -43,11 +52,24 @@ pub(super) fn understood(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Workload {
+    let expanded = expanded(object);
+    let object = expanded.as_ref().unwrap_or(object);
+    of_expanded(object, manifest, objects, kinds)
+}
+
+/// An object as its controller runs it, if that differs from what it says.
+fn expanded(object: &Node) -> Option<Node> {
+    let (group, _) = kind_of(object)?;
+    argo::expanded(group, object)
+}
+
+fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Kinds) -> Workload {
     let kind = object.text_of("kind").unwrap_or_default();
     let metadata = |key: &str| object.at(["metadata", key]).and_then(Node::text);
     let namespace = metadata("namespace").unwrap_or_default();
     let name = metadata("name").or(metadata("generateName"));
-    let with_runtime = runtime::with_trainer(object, namespace, objects);
+    let with_runtime = runtime::with_trainer(object, namespace, objects)
+        .or_else(|| serving::with_runtime(object, namespace, objects));
     let reader = Reader {
         manifest,
         objects,
@@ -63,6 +85,11 @@ pub(super) fn understood(
             location: manifest.location(reference),
             ..Container::default()
         });
+    }
+    let decider = runtime::decider(object).or_else(|| serving::decider(object));
+    let is_open = |it: &&mut Container| it.image.is_empty() && it.decided_by.is_empty();
+    for container in containers.iter_mut().filter(is_open) {
+        container.decided_by = decider.clone().unwrap_or_default();
     }
     Workload {
         file: manifest.name().to_owned(),
@@ -122,16 +149,16 @@ impl Reader<'_> {
                 containers.extend(self.template(pod, group).containers());
             }
         }
-        let image = kind.image.as_ref();
-        let image = image.and_then(|path| self.object.at(path.split('.')));
-        for path in &kind.containers {
-            // What is around a container has the volumes and the node selector.
-            let (around, last) = path.rsplit_once('.').unwrap_or(("", path));
-            for (group, pod) in path::resolve(self.object, around) {
-                let found = path::resolve(pod, last).into_iter();
-                let template = self.template(pod, group);
-                let all = found.filter_map(|(_, it)| template.container_of(it, image));
-                containers.extend(all);
+        for part in &kind.parts {
+            for (group, at) in path::resolve(self.object, &part.at) {
+                let pod = parts::pod(part, at, self.object, self.kinds);
+                containers.extend(self.template(&pod, group).containers());
+            }
+        }
+        for container in &mut containers {
+            container.default_shm &= !kind.shared_memory;
+            if kind.is_decided_later(&container.image) {
+                container.decided_by = std::mem::take(&mut container.image);
             }
         }
         containers

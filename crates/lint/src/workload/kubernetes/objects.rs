@@ -1,4 +1,4 @@
-//! Objects of the input that others refer to: ConfigMaps, templates of resource claims, runtime classes, runtimes of TrainJobs, queues.
+//! Objects of the input that others refer to: ConfigMaps, templates of resource claims, runtime classes, runtimes, queues.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -71,7 +71,12 @@ impl Objects {
                 let selector = selector.map(Node::text_map).unwrap_or_default();
                 self.runtime_classes.insert(key.1, selector);
             }
-            Some(kind @ ("TrainingRuntime" | "ClusterTrainingRuntime")) => {
+            Some(
+                kind @ ("TrainingRuntime"
+                | "ClusterTrainingRuntime"
+                | "ServingRuntime"
+                | "ClusterServingRuntime"),
+            ) => {
                 let key = (kind.to_owned(), key.0, key.1);
                 self.runtimes.insert(key, object.clone());
             }

@@ -6,13 +6,19 @@ use std::sync::Arc;
 use super::environment::{Environment, expand};
 use super::reader::Reader;
 use super::scheduling;
-use crate::workload::facts::{Container, GpuRequest, Mount, RdmaRequest, Role, RuntimeClass};
+use crate::workload::facts::{
+    Container, GpuRequest, Mount, RdmaRequest, Role, RuntimeClass, Variable,
+};
 use crate::workload::placement::Placement;
 use crate::workload::shape::LISTS;
 use imgcheck_base::document::Node;
 use imgcheck_launch::Overlay;
 
 const SHARED_MEMORY: &str = "/dev/shm";
+/// The variable by which NVIDIA's container runtime gives GPUs, and the values that give none (NVIDIA Container Toolkit, "Specialized
+/// Configurations with Docker").
+const VISIBLE_DEVICES: &str = "NVIDIA_VISIBLE_DEVICES";
+const NO_DEVICES: [&str; 3] = ["", "none", "void"];
 
 /// The specification of a Pod, and what its containers share.
 pub(super) struct Template<'p> {
@@ -28,6 +34,8 @@ impl<'p> Template<'p> {
         let class = pod.text_of("runtimeClassName");
         let selector = class.and_then(|it| reader.objects.runtime_selector(it));
         let mut placement = scheduling::placement(pod, selector);
+        let shares = |name: &String, _: &mut u64| !reader.kinds.is_gpu_share(name);
+        placement.resources.retain(shares);
         placement.flavors = reader.objects.flavors(object, reader.namespace, &placement);
         Template {
             placement: Arc::new(placement),
@@ -43,20 +51,14 @@ impl<'p> Template<'p> {
         let lists = LISTS.iter();
         let all = lists.flat_map(|(list, role)| {
             let items = self.pod.items_of(list);
-            items.map(move |container| self.container(container, *role, None))
+            items.map(move |container| self.container(container, *role))
         });
         all.collect()
     }
 
-    /// A container that is not in a list; without an image of its own it has the `image` of the object.
-    pub fn container_of(&self, container: &Node, image: Option<&Node>) -> Option<Container> {
-        let is_container = container.entries().next().is_some();
-        is_container.then(|| self.container(container, Role::Main, image))
-    }
-
-    fn container(&self, container: &Node, role: Role, fallback: Option<&Node>) -> Container {
+    fn container(&self, container: &Node, role: Role) -> Container {
         let manifest = self.reader.manifest;
-        let image = container.get("image").or(fallback);
+        let image = container.get("image");
         let restarts = container.text_of("restartPolicy") == Some("Always");
         let environment = Environment::read(container, self.reader);
         let mounts = self.mounts(container);
@@ -66,6 +68,7 @@ impl<'p> Template<'p> {
             let expanded = texts.iter().map(|it| expand(it, &environment.values));
             Some(expanded.collect::<Vec<_>>()).filter(|it| !it.is_empty())
         });
+        let may_have_gpu = self.may_have_gpu(container, &environment.variables);
         let host_ipc = self.pod.text_of("hostIPC") == Some("true");
         let runtime = self.pod.get("runtimeClassName");
         Container {
@@ -76,6 +79,7 @@ impl<'p> Template<'p> {
                 role => role,
             },
             image: image.and_then(Node::text).unwrap_or_default().to_owned(),
+            decided_by: String::new(),
             location: manifest.location(image.unwrap_or(container)),
             command_location: command
                 .into_iter()
@@ -98,7 +102,7 @@ impl<'p> Template<'p> {
             gpu: self.gpu(container),
             gpus: Vec::new(),
             rdma: self.rdma(container),
-            has_unknown_claim: self.claims(container).any(|(_, class)| class.is_none()),
+            may_have_gpu,
             runtime_class: runtime.and_then(|class| {
                 Some(RuntimeClass {
                     name: class.text()?.to_owned(),
@@ -162,29 +166,53 @@ impl<'p> Template<'p> {
     /// The first request for GPUs: an extended resource, or a claim (dynamic resource allocation).
     fn gpu(&self, container: &Node) -> Option<GpuRequest> {
         let (manifest, kinds) = (self.reader.manifest, self.reader.kinds);
-        // The trainer of a TrainJob and the roles of a SparkApplication have fields of their own.
-        let per_node = container.at(["resourcesPerNode", "limits"]);
-        let per_node = per_node.or(container.at(["resourcesPerNode", "requests"]));
-        let per_node = per_node.into_iter().flat_map(Node::entries);
-        let mut resources = resources(container).chain(per_node);
-        let resource = resources.find_map(|(key, value)| {
-            let count = value.text().and_then(|it| it.parse().ok());
-            let is_gpu = kinds.is_gpu_resource(key.text()?) && count != Some(0);
-            is_gpu.then(|| GpuRequest {
-                resource: key.text().unwrap_or_default().to_owned(),
-                count,
-                location: manifest.location(key),
+        let request = |shares: bool| {
+            resources(container).find_map(|(key, value)| {
+                let name = key.text()?;
+                let count = value.text().and_then(|it| it.parse().ok());
+                let is_gpu = kinds.is_gpu_resource(name) && count != Some(0);
+                (is_gpu && kinds.is_gpu_share(name) == shares).then(|| GpuRequest {
+                    resource: name.to_owned(),
+                    count: count.filter(|_| !shares),
+                    location: manifest.location(key),
+                })
             })
+        };
+        let resource = request(false).or_else(|| request(true));
+        resource.or_else(|| self.claim(container))
+    }
+
+    /// Whether a container may get a GPU that it does not request for certain.
+    fn may_have_gpu(&self, container: &Node, variables: &[Variable]) -> bool {
+        let kinds = self.reader.kinds;
+        let has_claim = || self.claims(container).any(|(_, class)| class.is_none());
+        let has_resource = || {
+            let mut names = resources(container).filter_map(|(key, value)| {
+                let name = key.text()?;
+                (value.text() != Some("0")).then_some(name)
+            });
+            names.any(|it| kinds.is_perhaps_gpu(it))
+        };
+        let mut variables = variables.iter().filter(|it| it.name == VISIBLE_DEVICES);
+        let has_variable = variables.any(|it| {
+            let value = it.value.as_deref();
+            value.is_none_or(|it| !NO_DEVICES.contains(&it))
         });
-        resource.or_else(|| self.claim(container)).or_else(|| {
-            let gpu = container.get("gpu")?;
-            let name = gpu.text_of("name").filter(|it| kinds.is_gpu_resource(it))?;
-            Some(GpuRequest {
-                resource: name.to_owned(),
-                count: gpu.text_of("quantity").and_then(|it| it.parse().ok()),
-                location: manifest.location(gpu),
+        has_variable || has_claim() || has_resource() || self.has_devices(container)
+    }
+
+    /// Whether a container is privileged and mounts the devices of the node.
+    fn has_devices(&self, container: &Node) -> bool {
+        let privileged = container.at(["securityContext", "privileged"]);
+        let mut mounts = container.items_of("volumeMounts");
+        privileged.and_then(Node::text) == Some("true")
+            && mounts.any(|mount| {
+                let name = mount.text_of("name");
+                let mut volumes = self.pod.items_of("volumes");
+                let volume = volumes.find(|it| it.text_of("name") == name);
+                let path = volume.and_then(|it| it.at(["hostPath", "path"])?.text());
+                path.is_some_and(|it| trimmed(it) == "/dev" || it.starts_with("/dev/nvidia"))
             })
-        })
     }
 
     /// The first request for an adapter for RDMA.
@@ -225,7 +253,8 @@ impl<'p> Template<'p> {
                 let declared = declared.find(|it| it.text_of("name") == Some(name))?;
                 let template = declared
                     .text_of("resourceClaimTemplateName")
-                    .or(declared.text_of("resourceClaimName"))?;
+                    .or(declared.text_of("resourceClaimName"));
+                let template = template.unwrap_or_default();
                 Some((used, reader.objects.gpu_claim(reader.namespace, template)))
             })
     }

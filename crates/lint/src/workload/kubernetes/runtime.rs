@@ -60,6 +60,15 @@ pub(super) fn reference(object: &Node) -> Option<&Node> {
     is_job.then(|| object.at(["spec", "runtimeRef"]))?
 }
 
+/// What decides an image that is not in a TrainJob.
+pub(super) fn decider(object: &Node) -> Option<String> {
+    let reference = reference(object)?;
+    let kind = reference
+        .text_of("kind")
+        .unwrap_or("ClusterTrainingRuntime");
+    Some(format!("{kind} {}", reference.text_of("name")?))
+}
+
 /// Applies the patches of a TrainJob to a job of its runtime: `podTemplateOverrides`, or `runtimePatches`, which newer versions have
 /// instead. Later ones win.
 fn apply_patches(replicated: &mut Node, spec: &Node) {

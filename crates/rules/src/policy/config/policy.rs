@@ -10,6 +10,7 @@ use imgcheck_base::gap::GapCode;
 use imgcheck_base::glob::glob;
 use imgcheck_base::limits::unit::Unit;
 use imgcheck_base::yaml::{self, Pairs, Spanned};
+use imgcheck_lint::workload::Kind;
 use imgcheck_model::targets::Tables;
 
 impl Source {
@@ -24,6 +25,7 @@ impl Source {
             severities: self.severities(&file.severities)?,
             targets: self.each(&file.targets, |source, it| source.target(it, tables))?,
             clusters: self.clusters(&file.clusters, tables)?,
+            kinds: self.each(&file.kinds, Source::kind)?,
             digest_namespaces: file.digests.iter().map(|it| it.value.clone()).collect(),
             expectations: self.each(&file.expect, Source::expectation)?,
             stacks: self.each(&file.stacks, Source::stack)?,
@@ -32,6 +34,18 @@ impl Source {
             ignores: self.each(&file.ignore, Source::ignore)?,
             ..defaults
         })
+    }
+
+    fn kind(&self, entry: &Spanned<Kind>) -> Result<Kind> {
+        let kind = entry.value.clone();
+        match kind.has_containers() {
+            true => Ok(kind),
+            false => {
+                let problem = format!("kind `{}` says nothing about its containers", kind.kind);
+                let help = "add `templates: [spec.template]`, `pods` or `parts`";
+                Err(self.fault(yaml::span(entry), &problem, help))
+            }
+        }
     }
 
     fn severities(&self, pairs: &Pairs) -> Result<Vec<SeverityChange>> {

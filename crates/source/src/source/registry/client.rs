@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use reqwest::redirect::Policy;
 use reqwest::{Client as Http, ClientBuilder, RequestBuilder, Response};
@@ -121,6 +122,13 @@ impl Client {
             )),
             _ => Err(failure),
         }
+    }
+
+    /// How long a host has asked to be left alone from now on.
+    pub fn pause_of(&self, host: &str) -> Option<Duration> {
+        let now = Instant::now();
+        let end = self.pace.paused_until(host, now)?;
+        Some(end.duration_since(now))
     }
 
     /// A pause that is longer than this program waits concerns only the request that was refused, which fails.

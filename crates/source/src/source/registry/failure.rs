@@ -112,6 +112,18 @@ impl Failure {
         )
     }
 
+    /// Says how long the registry asks to wait, if it does.
+    pub fn with_wait(self) -> Self {
+        let Kind::Temporary(_, Some(wait)) = self.kind else {
+            return self;
+        };
+        let seconds = wait.as_secs_f64().ceil();
+        Failure {
+            problem: format!("{}; it asks to retry after {seconds} s", self.problem),
+            ..self
+        }
+    }
+
     pub fn code(&self) -> ErrorCode {
         match self.kind {
             Kind::Temporary(code, _) | Kind::Final(code) => code,

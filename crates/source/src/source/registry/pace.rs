@@ -64,7 +64,8 @@ impl Pace {
         turn
     }
 
-    fn paused_until(&self, host: &str, now: Instant) -> Option<Instant> {
+    /// The end of a host's pause, if it is not over.
+    pub(super) fn paused_until(&self, host: &str, now: Instant) -> Option<Instant> {
         let end = self.hosts().get(host)?.paused_until;
         end.filter(|end| *end > now)
     }

@@ -19,7 +19,11 @@ use imgcheck_base::reference::name::Name;
 
 /// Access to registries: options, connections and tokens. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Registries(Arc<Shared>);
+pub struct Registries {
+    shared: Arc<Shared>,
+    /// Whether a registry that limits requests is an error at once.
+    at_once: bool,
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -45,30 +49,43 @@ impl Registries {
     /// Reads nothing and connects to nothing yet.
     pub fn new(options: Options) -> Self {
         let pace = Arc::new(Pace::new(options.request_interval));
-        Registries(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             options,
             pace,
             state: Mutex::default(),
-        }))
+        });
+        Registries {
+            shared,
+            at_once: false,
+        }
+    }
+
+    /// The same access for whoever cannot wait: a registry that limits requests is an error at once, and so is one that has asked for a
+    /// pause that is not over.
+    pub fn at_once(&self) -> Self {
+        Registries {
+            at_once: true,
+            ..self.clone()
+        }
     }
 
     /// The same options without access to any network.
     pub fn offline(&self) -> Self {
         Registries::new(Options {
             offline: true,
-            ..self.0.options.clone()
+            ..self.shared.options.clone()
         })
     }
 
     /// When hosts may be contacted.
     pub fn pace(&self) -> &Pace {
-        &self.0.pace
+        &self.shared.pace
     }
 
     /// The mirrors of a repository, then its registry.
     pub(super) fn addresses(&self, name: &Name) -> Vec<Address> {
         let own = Address::of(name);
-        let mirrors = self.0.options.mirrors.iter();
+        let mirrors = self.shared.options.mirrors.iter();
         mirrors
             .filter(|mirror| mirror.registry == own.registry)
             .map(|mirror| own.on(mirror))
@@ -84,13 +101,17 @@ impl Registries {
         access: Access,
         cancellation: Cancellation,
     ) -> Result<Repository> {
-        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self
+            .shared
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let directories = address.certificate_directories();
         let client = match state.clients.get(&directories) {
             Some(client) => client.clone(),
             None => {
                 let own = HostCertificates::read(&directories)?;
-                let client = Client::new(&self.0.options, own, Arc::clone(&self.0.pace))?;
+                let client = Client::new(&self.shared.options, own, Arc::clone(&self.shared.pace))?;
                 state.clients.insert(directories, client.clone());
                 client
             }
@@ -108,6 +129,7 @@ impl Registries {
             credentials,
             access,
             cancellation,
+            at_once: self.at_once,
         })
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Repository {
     pub credentials: Option<Credentials>,
     pub access: Access,
     pub cancellation: Cancellation,
+    /// Whether a registry that limits requests is an error at once.
+    pub at_once: bool,
 }
 
 /// What was learned about a repository. Requests without credentials of their own share it.
@@ -39,7 +41,23 @@ pub(super) struct Session {
 
 impl Repository {
     pub fn policy(&self) -> RetryPolicy {
-        self.client.policy
+        RetryPolicy {
+            waits_for_limits: !self.at_once,
+            ..self.client.policy
+        }
+    }
+
+    /// # Errors
+    /// Nobody waits, and the registry has asked for a pause that is not over.
+    pub fn check_pause(&self) -> Result<(), Failure> {
+        let host = &self.address.registry;
+        match self.client.pause_of(host).filter(|_| self.at_once) {
+            Some(wait) => {
+                let kind = Kind::Temporary(ErrorCode::RateLimited, Some(wait));
+                Err(Failure::new(kind, format!("{host} limits requests")).with_wait())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Blocks this thread until the future is complete or the request ends.

@@ -6,6 +6,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
 use super::failure::{Failure, Kind};
+use imgcheck_base::error::ErrorCode;
 
 /// How long to wait for a registry, and how often to try again.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +17,8 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// The longest wait that a registry may ask for (`Retry-After`).
     pub longest_wait: Duration,
+    /// Whether to wait for a registry that limits requests.
+    pub waits_for_limits: bool,
     /// The time to connect.
     pub connect: Duration,
     /// The time until a response starts, and between two pieces of its body.
@@ -30,6 +33,7 @@ impl Default for RetryPolicy {
             retries: 5,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(120),
+            waits_for_limits: true,
             connect: Duration::from_secs(10),
             stall: Duration::from_secs(30),
             slowest: 1024,
@@ -63,18 +67,16 @@ impl Attempts {
 
     /// Waits for the next attempt, or returns the failure if no attempt is left.
     pub async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
-        let Kind::Temporary(_, requested) = failure.kind else {
+        let Kind::Temporary(code, requested) = failure.kind else {
             return Err(failure);
         };
+        if code == ErrorCode::RateLimited && !self.policy.waits_for_limits {
+            return Err(failure.with_wait());
+        }
         self.failed += 1;
         let requested = requested.unwrap_or_default();
         if requested > self.policy.longest_wait {
-            let seconds = requested.as_secs();
-            return Err(Failure {
-                problem: format!("{}; it asks to retry after {seconds} s", failure.problem),
-                ..failure
-            }
-            .with_help("try again later"));
+            return Err(failure.with_wait().with_help("try again later"));
         }
         match self.waits.next() {
             Some(wait) => {
@@ -120,7 +122,6 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use imgcheck_base::error::ErrorCode;
 
     /// The number of attempts, and the failure of the last one.
     fn fail_with(kind: Kind) -> (usize, Failure) {

@@ -1,0 +1,137 @@
+//! Argo workflows.
+
+use super::{containers, kinds, object, shown};
+use crate::workload::read;
+
+fn argo(spec: &str) -> String {
+    object("argoproj.io/v1alpha1", "Workflow", spec)
+}
+
+#[test]
+fn argo_runs_a_template_for_each_item() {
+    let text = argo(
+        r"
+  entrypoint: main
+  arguments: {parameters: [{name: registry, value: reg.example}, {name: list, value: '[{image: e, tag: 5}]'}]}
+  nodeSelector: {pool: gpu}
+  templates:
+  - name: main
+    steps:
+    - - {name: a, template: train, arguments: {parameters: [{name: image, value: '{{item.image}}'}, {name: tag, value: '{{item.tag}}'}]}, withItems: [{image: a, tag: 1}, {image: b, tag: 2}]}
+      - {name: b, template: train, arguments: {parameters: [{name: image, value: '{{steps.a.outputs.result}}'}]}}
+    - - {name: c, template: train, arguments: {parameters: [{name: image, value: '{{item.image}}'}, {name: tag, value: '{{item.tag}}'}]}, withParam: '{{workflow.parameters.list}}'}
+      - {name: d, template: train, arguments: {parameters: [{name: image, value: '{{item}}'}]}, withParam: '{{steps.a.outputs.result}}'}
+  - name: train
+    inputs: {parameters: [{name: image}, {name: tag, default: latest}]}
+    container:
+      name: main
+      image: '{{workflow.parameters.registry}}/{{inputs.parameters.image}}:{{inputs.parameters.tag}}'
+      env: [{name: LD_LIBRARY_PATH, value: '{{inputs.parameters.image}}'}]
+      resources: {limits: {nvidia.com/gpu: 2}}
+",
+    );
+    let gpus = "nvidia.com/gpu=2";
+    assert_eq!(
+        shown(&text),
+        [
+            format!("train/main reg.example/a:1 {gpus}"),
+            format!("train/main reg.example/b:2 {gpus}"),
+            format!("train/main ? {gpus}"),
+            format!("train/main reg.example/e:5 {gpus}"),
+        ]
+    );
+    let (containers, _) = containers(&[&text]);
+    assert_eq!(containers[0].placement.selector["pool"], "gpu");
+    assert_eq!(containers[0].placement.resources["nvidia.com/gpu"], 2);
+    // What is unknown is so for the variables, too.
+    assert_eq!(containers[1].env[0].value.as_deref(), Some("b"));
+    assert_eq!(containers[2].env[0].value, None);
+    assert_eq!(containers[2].location.line, 20);
+    assert!(
+        containers[2]
+            .decided_by
+            .contains("{{inputs.parameters.image}}")
+    );
+}
+
+#[test]
+fn argo_has_inline_templates_and_defaults() {
+    let text = argo(
+        r"
+  entrypoint: main
+  templateDefaults: {container: {image: a/default:1}, nodeSelector: {pool: gpu}, script: {image: a/script:1}}
+  templates:
+  - name: main
+    dag:
+      tasks:
+      - {name: one, inline: {container: {command: [x]}}}
+      - name: two
+        arguments: {parameters: [{name: i, value: '{{item}}'}]}
+        withItems: [a/b:1, a/b:2]
+        inline: {inputs: {parameters: [{name: i}]}, script: {name: main, image: '{{inputs.parameters.i}}', source: x}}
+  - {name: set, containerSet: {containers: [{name: c, image: a/set:1}]}}
+",
+    );
+    assert_eq!(
+        shown(&text),
+        [
+            "one/main a/default:1",
+            "two/main a/b:1",
+            "two/main a/b:2",
+            "set/c a/set:1"
+        ]
+    );
+    let (containers, _) = containers(&[&text]);
+    let pools = containers
+        .iter()
+        .map(|it| it.placement.selector.get("pool"));
+    assert_eq!(pools.flatten().count(), 3);
+}
+
+/// Whoever writes a workflow does not decide how long it takes to read.
+#[test]
+fn argo_templates_that_run_each_other_end() {
+    let step = "{name: s, template: t, withItems: [1, 2, 3, 4, 5, 6, 7, 8, 9], arguments: {parameters: [{name: p, value: '{{inputs.parameters.p}}{{item}}'}]}}";
+    let steps = vec![step; 200].join(", ");
+    let text = argo(&format!(
+        "  entrypoint: t\n  templates:\n  - {{name: t, inputs: {{parameters: [{{name: p, value: '0'}}]}}, steps: [[{steps}]], container: {{name: c, image: 'a/b:{{{{inputs.parameters.p}}}}'}}}}\n"
+    ));
+    let start = std::time::Instant::now();
+    let shown = shown(&text);
+    assert_eq!(shown.last().unwrap(), "t/c ?");
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_placeholder_of_helm_is_no_placeholder_of_argo() {
+    let text = argo("  templates: [{name: t, container: {image: '{{ .Values.image }}'}}]\n");
+    let files = [("x.yaml".to_owned(), text)];
+    let (_, malformed) = read(&files, &[], &kinds());
+    assert!(
+        malformed[0].1.message().contains("template"),
+        "{malformed:?}"
+    );
+}
+
+#[test]
+fn argo_patches_the_pods_of_templates() {
+    let text = argo(
+        r#"
+  podSpecPatch: '{nodeSelector: {pool: gpu}}'
+  templates:
+  - name: train
+    inputs: {parameters: [{name: gpus, value: 2}]}
+    podSpecPatch: '{"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "{{inputs.parameters.gpus}}"}}}]}'
+    container: {image: a/b:1}
+  - {name: other, podSpecPatch: 'not a patch', container: {image: a/b:2}}
+  - {name: only-steps, steps: []}
+"#,
+    );
+    assert_eq!(
+        shown(&text),
+        ["train/main a/b:1 nvidia.com/gpu=2", "other/main a/b:2"]
+    );
+    let (containers, _) = containers(&[&text]);
+    assert_eq!(containers[0].placement.selector["pool"], "gpu");
+    assert_eq!(containers[0].gpu.as_ref().unwrap().location.line, 10);
+}

@@ -1,0 +1,111 @@
+//! How Pods get GPUs.
+
+use super::containers;
+
+/// Other ways to a GPU than a request for one.
+#[test]
+fn a_pod_gets_gpus_by_other_ways() {
+    let pod = |container: &str, more: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec: {{containers: [{{name: c, image: 'a/b:1', {container}}}], {more}}}\n"
+        )
+    };
+    let limits = |name: &str| format!("resources: {{limits: {{{name}: 2}}}}");
+    let env = |value: &str| format!("env: [{{name: NVIDIA_VISIBLE_DEVICES, value: '{value}'}}]");
+    let privileged =
+        "securityContext: {privileged: true}, volumeMounts: [{name: v, mountPath: /dev}]";
+    let host = |path: &str| format!("volumes: [{{name: v, hostPath: {{path: {path}}}}}]");
+    for (container, more, gpu, perhaps) in [
+        (
+            limits("nvidia.com/gpu"),
+            String::new(),
+            Some(Some(2)),
+            false,
+        ),
+        (
+            limits("nvidia.com/mig-1g.10gb"),
+            String::new(),
+            Some(Some(2)),
+            false,
+        ),
+        (
+            limits("volcano.sh/vgpu-number"),
+            String::new(),
+            Some(Some(2)),
+            false,
+        ),
+        (
+            limits("volcano.sh/vgpu-memory"),
+            String::new(),
+            Some(None),
+            false,
+        ),
+        (
+            "resources: {limits: {volcano.sh/vgpu-memory: 3000, volcano.sh/vgpu-number: 1}}"
+                .to_owned(),
+            String::new(),
+            Some(Some(1)),
+            false,
+        ),
+        (
+            limits("deviceclass.resource.kubernetes.io/gpu.nvidia.com"),
+            String::new(),
+            Some(Some(2)),
+            false,
+        ),
+        (limits("nvidia.com/pgpu"), String::new(), None, true),
+        (limits("nvidia.com/GA102GL_A10"), String::new(), None, true),
+        (limits("nvidia.com/hostdev"), String::new(), None, false),
+        (
+            "resources: {limits: {nvidia.com/pgpu: 0}}".to_owned(),
+            String::new(),
+            None,
+            false,
+        ),
+        (limits("amd.com/gpu"), String::new(), None, false),
+        (env("all"), String::new(), None, true),
+        (env("0,1"), String::new(), None, true),
+        (env("void"), String::new(), None, false),
+        (env("none"), String::new(), None, false),
+        (env(""), String::new(), None, false),
+        (
+            "env: [{name: NVIDIA_VISIBLE_DEVICES, valueFrom: {secretKeyRef: {name: s, key: k}}}]"
+                .to_owned(),
+            String::new(),
+            None,
+            true,
+        ),
+        (privileged.to_owned(), host("/dev"), None, true),
+        (privileged.to_owned(), host("/dev/"), None, true),
+        (privileged.to_owned(), host("/dev/nvidia0"), None, true),
+        (privileged.to_owned(), host("/dev/sda"), None, false),
+        (
+            privileged.to_owned(),
+            "volumes: [{name: v, emptyDir: {}}]".to_owned(),
+            None,
+            false,
+        ),
+        (
+            privileged.replace("true", "false"),
+            host("/dev"),
+            None,
+            false,
+        ),
+    ] {
+        let text = pod(&container, &more);
+        let (containers, _) = containers(&[&text]);
+        let found = containers[0].gpu.as_ref().map(|it| it.count);
+        assert_eq!(
+            (found, containers[0].may_have_gpu),
+            (gpu, perhaps),
+            "{text}"
+        );
+        // What no node lists does not exclude nodes.
+        assert!(
+            !containers[0]
+                .placement
+                .resources
+                .contains_key("volcano.sh/vgpu-memory")
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! Objects in the shape of their projects' samples.
+#![allow(clippy::unwrap_used)]
+
+use crate::workload::{Container, Kinds, read};
+use imgcheck_model::knowledge;
+
+mod argo;
+mod charts;
+mod gpus;
+mod projects;
+mod serving;
+
+fn kinds() -> Kinds {
+    knowledge::table("workloads").unwrap()
+}
+
+fn containers(texts: &[&str]) -> (Vec<Container>, Vec<String>) {
+    let files = texts
+        .iter()
+        .map(|it| ("x.yaml".to_owned(), (*it).to_owned()));
+    let files: Vec<(String, String)> = files.collect();
+    let (workloads, malformed) = read(&files, &[], &kinds());
+    assert!(malformed.is_empty(), "{malformed:?}");
+    let other = workloads.iter().flat_map(|it| &it.not_understood);
+    let other = other.map(|it| it.text.clone()).collect();
+    let all = workloads.into_iter().flat_map(|it| it.containers);
+    (all.collect(), other)
+}
+
+/// `group/name image` of each container, with the GPUs that it requests.
+fn shown(text: &str) -> Vec<String> {
+    let (containers, other) = containers(&[text]);
+    assert_eq!(other, Vec::<String>::new());
+    let line = |it: &Container| {
+        let gpu = it.gpu.as_ref();
+        let gpu = gpu.map(|it| format!(" {}={}", it.resource, it.count.unwrap_or_default()));
+        let image = match it.image.as_str() {
+            "" => "?",
+            image => image,
+        };
+        format!("{} {image}{}", it.title(), gpu.unwrap_or_default())
+    };
+    containers.iter().map(line).collect()
+}
+
+fn object(api: &str, kind: &str, spec: &str) -> String {
+    format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: x}}\nspec:\n{spec}")
+}
