@@ -72,7 +72,7 @@ fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
         ));
     }
     if let Some(network) = needs.network {
-        fields.push(("network", format!("between machines, it can use {network}")));
+        fields.push(("network", format!("{network} between machines")));
     }
     fields
 }
