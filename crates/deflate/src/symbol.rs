@@ -1,0 +1,69 @@
+//! What is decompressed to: bytes, or symbols that can be bytes of an unknown window.
+
+/// Symbols that one step copies.
+pub const CHUNK: usize = 16;
+
+/// A byte, or in 16 bits a byte or a place in the window before the output.
+pub trait Symbol: Copy + Default + PartialEq + 'static {
+    /// The bytes in a number, the lowest first.
+    fn unpack(bytes: u64) -> [Self; 8];
+
+    /// A byte.
+    fn from_byte(byte: u8) -> Self;
+}
+
+impl Symbol for u8 {
+    #[inline(always)]
+    fn unpack(bytes: u64) -> [u8; 8] {
+        bytes.to_le_bytes()
+    }
+
+    #[inline(always)]
+    fn from_byte(byte: u8) -> u8 {
+        byte
+    }
+}
+
+impl Symbol for u16 {
+    #[inline(always)]
+    fn unpack(bytes: u64) -> [u16; 8] {
+        bytes.to_le_bytes().map(u16::from)
+    }
+
+    #[inline(always)]
+    fn from_byte(byte: u8) -> u16 {
+        byte.into()
+    }
+}
+
+/// Writes 8 symbols at a position that the caller has checked.
+#[inline(always)]
+pub fn put<S: Symbol>(output: &mut [S], at: usize, bytes: u64) {
+    output[at..at + 8].copy_from_slice(&S::unpack(bytes));
+}
+
+/// Copies `length` symbols from `distance` before `at`. It writes up to a chunk more than that, for which the caller has room.
+#[inline(always)]
+pub fn repeat<S: Symbol>(output: &mut [S], at: usize, distance: usize, length: usize) {
+    let end = at + length;
+    let (mut from, mut to) = (at - distance, at);
+    if distance < CHUNK {
+        if distance == 1 {
+            let symbol = output[from];
+            return output[at..end].fill(symbol);
+        }
+        for step in 0..CHUNK {
+            output[to + step] = output[from + step];
+        }
+        to += CHUNK;
+        // A multiple of the distance, so that a whole chunk can be copied.
+        from = to - CHUNK.div_ceil(distance) * distance;
+    }
+    while to < end {
+        let mut chunk = [S::default(); CHUNK];
+        chunk.copy_from_slice(&output[from..from + CHUNK]);
+        output[to..to + CHUNK].copy_from_slice(&chunk);
+        from += CHUNK;
+        to += CHUNK;
+    }
+}
