@@ -4,10 +4,10 @@
 //!
 //! | bits | literals | length or distance | escape |
 //! |---|---|---|---|
-//! | 0–4 | bits of the input that it stands for | the same, with the extra bits | bits of the index or of the code |
-//! | 5–6 | how many literals, 1 to 3 | 0 | 0 |
-//! | 7 | 0 | 0 | 1 |
-//! | 8–15 | first literal | bits without the extra bits | what it is |
+//! | 0–5 | bits of the input that it stands for | the same, with the extra bits | bits of the index or of the code |
+//! | 6–7 | how many literals, 1 to 3 | 0 | 0 |
+//! | 8–12 | first literal | bits without the extra bits | 0 |
+//! | 13–15 | first literal | 0 | 1 for a second lookup, 2 for the end, 4 for no meaning |
 //! | 16–31 | second and third literal | smallest value | where the second table begins |
 //!
 //! Several literals in one entry are a method of Intel's ISA-L; lengths with their extra bits are one of libdeflate.
@@ -18,11 +18,12 @@ use crate::error::Invalid;
 /// Bits of the longest code.
 pub const LONGEST: u32 = 15;
 
-const LITERAL: u32 = 1 << 5;
-const LITERALS: u32 = 3 << 5;
-const ESCAPE: u32 = 1 << 7;
-const END: u32 = ESCAPE | 1 << 8;
-const INVALID: u32 = ESCAPE | 2 << 8;
+const LITERAL: u32 = 1 << 6;
+const LITERALS: u32 = 3 << 6;
+const LONGER: u32 = 1 << 13;
+const END: u32 = 2 << 13;
+const INVALID: u32 = 4 << 13;
+const ESCAPE: u32 = LONGER | END | INVALID;
 
 /// One entry of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,10 +53,16 @@ impl Entry {
         }
     }
 
+    /// All of it, with [`Entry::bits`] in the lowest 6 bits.
+    #[inline(always)]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     /// Bits of the input that it stands for.
     #[inline(always)]
     pub fn bits(self) -> u32 {
-        self.0 & 31
+        self.0 & 63
     }
 
     /// Whether it is one literal or several.
@@ -67,7 +74,7 @@ impl Entry {
     /// How many literals it has.
     #[inline(always)]
     pub fn literals(self) -> usize {
-        (self.0 >> 5 & 3) as usize
+        (self.0 >> 6 & 3) as usize
     }
 
     /// The literals, the first in the lowest bits. Zeros follow.
@@ -79,23 +86,18 @@ impl Entry {
     /// Whether it is neither a literal nor a value.
     #[inline(always)]
     pub fn is_escape(self) -> bool {
-        self.0 & ESCAPE != 0
+        self.0 & ESCAPE != 0 && !self.is_literal()
     }
 
     /// Whether a second lookup follows.
     #[inline(always)]
     pub fn is_longer(self) -> bool {
-        self.0 & (END | INVALID) == ESCAPE
+        self.0 & (LITERALS | LONGER) == LONGER
     }
 
     /// Whether it is the end of a block.
     pub fn is_end(self) -> bool {
-        self.0 & END == END
-    }
-
-    /// Whether the code has no meaning.
-    pub fn is_invalid(self) -> bool {
-        self.0 & INVALID == INVALID
+        self.0 & (LITERALS | END) == END
     }
 
     /// A length or a distance; `bits` is what the entry was looked up with.
@@ -164,7 +166,7 @@ impl<const BITS: u32, const SIZE: usize> Table<BITS, SIZE> {
                 if prefix != Some(first) {
                     prefix = Some(first);
                     second += Self::SECOND;
-                    self.0[first] = Entry((second as u32) << 16 | ESCAPE | BITS);
+                    self.0[first] = Entry((second as u32) << 16 | LONGER | BITS);
                 }
                 let rest = length - BITS;
                 let end = second + Self::SECOND;

@@ -270,32 +270,34 @@ fn fast<S: Symbol>(
     ) else {
         return Ok(());
     };
-    let mut at = output.at;
     if input.bit / 8 > last {
         return Ok(());
     }
+    let (symbols, history) = (&mut *output.symbols, output.history);
+    let mut at = output.at;
     let mut reader = Reader::new(input);
-    while at <= limit && reader.next <= last {
+    let (end, result) = loop {
+        if at > limit || reader.next > last {
+            break (reader.position(), Ok(()));
+        }
         reader.refill();
         let mut entry = literals.first(reader.bits);
         if entry.is_literal() {
-            let (bytes, count) = (u64::from(entry.bytes()), entry.literals());
+            put(symbols, at, u64::from(entry.bytes()));
+            at += entry.literals();
             reader.consume(entry);
             entry = literals.first(reader.bits);
             if entry.is_literal() {
-                put(output.symbols, at, bytes | u64::from(entry.bytes()) << (8 * count));
-                at += count + entry.literals();
+                put(symbols, at, u64::from(entry.bytes()));
+                at += entry.literals();
                 reader.consume(entry);
                 entry = literals.first(reader.bits);
                 if entry.is_literal() {
-                    put(output.symbols, at, u64::from(entry.bytes()));
+                    put(symbols, at, u64::from(entry.bytes()));
                     at += entry.literals();
                     reader.consume(entry);
                     continue;
                 }
-            } else {
-                put(output.symbols, at, bytes);
-                at += count;
             }
         }
         let before = reader.position();
@@ -305,43 +307,41 @@ fn fast<S: Symbol>(
                 entry = literals.second(entry, reader.bits);
             }
             if entry.is_literal() {
-                put(output.symbols, at, u64::from(entry.bytes()));
+                put(symbols, at, u64::from(entry.bytes()));
                 at += 1;
                 reader.consume(entry);
                 continue;
             }
             if entry.is_escape() {
-                (input.bit, output.at) = (before, at);
-                return Ok(());
+                break (before, Ok(()));
             }
         }
         let length = entry.value(reader.bits);
         reader.consume(entry);
         reader.refill();
         let mut entry = distances.first(reader.bits);
-        if entry.is_longer() {
-            reader.consume(entry);
-            entry = distances.second(entry, reader.bits);
-        }
         if entry.is_escape() {
-            (input.bit, output.at) = (before, at);
-            return Ok(());
+            if entry.is_longer() {
+                reader.consume(entry);
+                entry = distances.second(entry, reader.bits);
+            }
+            if entry.is_escape() {
+                break (before, Ok(()));
+            }
         }
         let distance = entry.value(reader.bits);
         reader.consume(entry);
         if distance <= at {
-            repeat(output.symbols, at, distance, length);
+            repeat(symbols, at, distance, length);
+        } else if distance - at <= history.len() {
+            repeat_history(symbols, at, distance, length, history);
         } else {
-            if distance > at + output.history.len() {
-                return Err(Invalid::Distance);
-            }
-            output.at = at;
-            output.copy(length, distance);
+            break (before, Err(Invalid::Distance));
         }
         at += length;
-    }
-    (input.bit, output.at) = (reader.position(), at);
-    Ok(())
+    };
+    (input.bit, output.at) = (end, at);
+    result
 }
 
 /// The bits that the fast loop reads.
@@ -350,7 +350,7 @@ struct Reader<'a> {
     /// The byte that is loaded next.
     next: usize,
     bits: u64,
-    /// How many of them are valid. More may be loaded, and will be again.
+    /// How many of them are valid, in the lowest 6 bits. More may be loaded, and will be again.
     count: u32,
 }
 
@@ -376,7 +376,7 @@ impl<'a> Reader<'a> {
         let rest = self.bytes.get(self.next..).unwrap_or_default();
         if let Some(word) = rest.first_chunk::<8>() {
             self.bits |= u64::from_le_bytes(*word) << (self.count & 63);
-            self.next += (63 - self.count) as usize >> 3;
+            self.next += 7 - (self.count as usize >> 3 & 7);
             self.count |= 56;
         }
     }
@@ -384,28 +384,40 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     fn consume(&mut self, entry: Entry) {
         self.bits >>= entry.bits();
-        self.count -= entry.bits();
+        // The higher bits do not matter.
+        self.count = self.count.wrapping_sub(entry.number());
     }
 
     #[inline(always)]
     fn position(&self) -> usize {
-        self.next * 8 - self.count as usize
+        self.next * 8 - (self.count & 63) as usize
     }
 }
 
 impl<S: Symbol> Output<'_, S> {
     /// Copies as much as there is room for, and returns what is left of it. The distance is within the history.
-    #[inline(never)]
     fn copy(&mut self, length: usize, distance: usize) -> Option<(usize, usize)> {
         let count = length.min(self.symbols.len() - self.at);
-        // The part that is in the history.
-        let before = distance.saturating_sub(self.at).min(count);
-        let from = self.history.len() - distance.saturating_sub(self.at);
-        self.symbols[self.at..self.at + before].copy_from_slice(&self.history[from..from + before]);
-        for at in self.at + before..self.at + count {
-            self.symbols[at] = self.symbols[at - distance];
-        }
+        repeat_history(self.symbols, self.at, distance, count, self.history);
         self.at += count;
         (count < length).then_some((length - count, distance))
+    }
+}
+
+/// Copies `length` symbols from `distance` before `at`, where that can be before the output.
+#[inline(never)]
+fn repeat_history<S: Symbol>(
+    output: &mut [S],
+    at: usize,
+    distance: usize,
+    length: usize,
+    history: &[S],
+) {
+    let before = distance.saturating_sub(at);
+    let from = history.len() - before;
+    let count = before.min(length);
+    output[at..at + count].copy_from_slice(&history[from..from + count]);
+    for at in at + count..at + length {
+        output[at] = output[at - distance];
     }
 }

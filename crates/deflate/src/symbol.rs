@@ -36,13 +36,16 @@ impl Symbol for u16 {
     }
 }
 
-/// Writes 8 symbols at a position that the caller has checked.
+/// Writes 8 symbols, for which the caller has checked that there is room.
 #[inline(always)]
 pub fn put<S: Symbol>(output: &mut [S], at: usize, bytes: u64) {
-    output[at..at + 8].copy_from_slice(&S::unpack(bytes));
+    if let Some(room) = output[at..].first_chunk_mut() {
+        *room = S::unpack(bytes);
+    }
 }
 
-/// Copies `length` symbols from `distance` before `at`. It writes up to a chunk more than that, for which the caller has room.
+/// Copies `length` symbols from `distance` before `at`. It writes up to two chunks more than that, for which the caller has checked
+/// that there is room.
 #[inline(always)]
 pub fn repeat<S: Symbol>(output: &mut [S], at: usize, distance: usize, length: usize) {
     let end = at + length;
@@ -58,12 +61,18 @@ pub fn repeat<S: Symbol>(output: &mut [S], at: usize, distance: usize, length: u
         to += CHUNK;
         // A multiple of the distance, so that a whole chunk can be copied.
         from = to - CHUNK.div_ceil(distance) * distance;
+        if to >= end {
+            return;
+        }
     }
-    while to < end {
-        let mut chunk = [S::default(); CHUNK];
-        chunk.copy_from_slice(&output[from..from + CHUNK]);
-        output[to..to + CHUNK].copy_from_slice(&chunk);
+    while let Some(chunk) = output[from..].first_chunk::<CHUNK>().copied() {
+        if let Some(room) = output[to..].first_chunk_mut() {
+            *room = chunk;
+        }
         from += CHUNK;
         to += CHUNK;
+        if to >= end {
+            return;
+        }
     }
 }
