@@ -11,7 +11,17 @@ fn main() -> io::Result<()> {
     let how = arguments.next().unwrap_or_default();
     let limit: u64 = arguments.next().and_then(|it| it.parse().ok()).unwrap_or(u64::MAX);
     let begun = Instant::now();
-    let file = File::open(&path)?.take(limit);
+    let mut file = File::open(&path)?.take(limit);
+    if let Ok(threads) = how.parse() {
+        let mut total = 0;
+        let result = imgcheck_deflate::decompress(&mut file, threads, &mut |plain| {
+            total += plain.len() as u64;
+            Ok(true)
+        });
+        let time = begun.elapsed();
+        println!("{how} {result:?} {total} bytes {time:.2?} {:.0} MB/s", total as f64 / 1e6 / time.as_secs_f64());
+        return Ok(());
+    }
     let mut reader: Box<dyn Read> = match how.as_str() {
         "zlib" => Box::new(flate2::bufread::MultiGzDecoder::new(io::BufReader::with_capacity(512 << 10, file))),
         _ => Box::new(imgcheck_deflate::Gzip::new(file)),

@@ -1,8 +1,6 @@
-//! The members of a gzip file in order (RFC 1952), each verified, with zeros allowed after the last one, as gzip itself reads it.
+//! The members of a gzip file in order (RFC 1952), with zeros allowed after the last one, as gzip itself reads it.
 
 use std::io;
-
-use crc32fast::Hasher;
 
 use crate::error::Invalid;
 use crate::header::Header;
@@ -17,9 +15,6 @@ pub struct Members {
     inflate: Inflate,
     /// What was written last of this member, at most a window.
     window: Vec<u8>,
-    /// Of what was written of this member.
-    checksum: Hasher,
-    length: u32,
 }
 
 enum Place {
@@ -40,6 +35,8 @@ pub enum Reason {
     Output,
     /// A block ended at or behind the bit that was asked for.
     Block,
+    /// A member ended, with this checksum and length.
+    Member([u8; 8]),
     /// Everything was read.
     End,
 }
@@ -50,9 +47,7 @@ impl Members {
         Members {
             place: Place::Header(Box::new(Header::new())),
             inflate: Inflate::new(),
-            window: Vec::with_capacity(2 * WINDOW),
-            checksum: Hasher::new(),
-            length: 0,
+            window: Vec::with_capacity(WINDOW),
         }
     }
 
@@ -94,9 +89,9 @@ impl Members {
                 Place::Trailer => match rest.first_chunk::<8>() {
                     None => break Reason::Input,
                     Some(trailer) => {
-                        self.verify(*trailer)?;
                         input.bit = input.bit.next_multiple_of(8) + 64;
                         self.place = Place::Behind;
+                        break Reason::Member(*trailer);
                     }
                 },
                 Place::Behind => match rest.first() {
@@ -124,8 +119,20 @@ impl Members {
         self.place = Place::Blocks;
         self.inflate.restart();
         self.window.clear();
-        self.checksum = Hasher::new();
-        self.length = 0;
+    }
+
+    /// What was written last of this member: a copy reaches no further back.
+    pub fn window(&self) -> &[u8] {
+        &self.window
+    }
+
+    /// Passes over blocks that were read elsewhere: `plain` is the end of what they have, and `is_end` whether the last one is among
+    /// them.
+    pub fn pass_over(&mut self, plain: &[u8], is_end: bool) {
+        slide(&mut self.window, plain);
+        if is_end {
+            self.place = Place::Trailer;
+        }
     }
 
     /// Reads blocks as [`Members::read`] does.
@@ -147,23 +154,13 @@ impl Members {
             }
         };
         let written = output.at;
-        self.checksum.update(&plain[..written]);
-        self.length = self.length.wrapping_add(written as u32);
         slide(&mut self.window, &plain[..written]);
         Ok((written, stop))
-    }
-
-    fn verify(&self, trailer: [u8; 8]) -> Result<(), Invalid> {
-        let found = [self.checksum.clone().finalize(), self.length].map(u32::to_le_bytes);
-        match trailer == *found.as_flattened() {
-            true => Ok(()),
-            false => Err(Invalid::Checksum),
-        }
     }
 }
 
 /// Adds bytes to a window, which keeps the last ones.
-pub fn slide(window: &mut Vec<u8>, bytes: &[u8]) {
+fn slide(window: &mut Vec<u8>, bytes: &[u8]) {
     let bytes = &bytes[bytes.len().saturating_sub(WINDOW)..];
     let kept = window.len().min(WINDOW - bytes.len());
     window.drain(..window.len() - kept);

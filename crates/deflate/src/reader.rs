@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use crate::checksum::Checksum;
 use crate::inflate::Input;
 use crate::members::{Members, Reason};
 
@@ -18,6 +19,7 @@ pub struct Gzip<R> {
     /// Whether nothing follows.
     is_last: bool,
     members: Members,
+    checksum: Checksum,
     is_over: bool,
 }
 
@@ -31,6 +33,7 @@ impl<R: Read> Gzip<R> {
             end: 0,
             is_last: false,
             members: Members::new(),
+            checksum: Checksum::default(),
             is_over: false,
         }
     }
@@ -65,12 +68,15 @@ impl<R: Read> Read for Gzip<R> {
             let read = self.members.read(&mut input, self.is_last, usize::MAX, plain);
             self.start = input.bit;
             let (written, reason) = read?;
-            self.is_over = reason == Reason::End;
+            self.checksum.update(&plain[..written]);
+            match reason {
+                Reason::Member(trailer) => self.checksum.verify(trailer)?,
+                Reason::End => self.is_over = true,
+                Reason::Input if written == 0 => self.refill()?,
+                Reason::Input | Reason::Output | Reason::Block => {}
+            }
             if written > 0 {
                 return Ok(written);
-            }
-            if reason == Reason::Input {
-                self.refill()?;
             }
         }
         Ok(0)

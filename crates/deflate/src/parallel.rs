@@ -1,0 +1,403 @@
+//! Decompression on several threads. One reads the input in chunks, which others decompress before what comes before them is known, and
+//! puts the results together: a result counts only if it begins at the very bit at which the blocks before it end. Everything else is
+//! decompressed in order, on this thread.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Scope};
+
+use crate::checksum::Checksum;
+use crate::chunk::{Chunk, Found, OVERLAP, SIZE};
+use crate::inflate::{Inflate, Input, WINDOW};
+use crate::members::{Members, Reason};
+
+/// Bytes that are decompressed in order at a time.
+const PIECE: usize = 256 << 10;
+/// Pieces of output that wait for those before them.
+const WAITING: usize = 3;
+
+/// Receives the output; false if no more is wanted.
+pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<bool> + 'a;
+
+/// Chunks that all decompressions of the program have at most, besides [`OWN`] of each: they take most of the memory.
+const CHUNKS: usize = 16;
+/// Chunks that each decompression has, whatever the others do.
+const OWN: usize = 2;
+
+/// Decompresses all members of a gzip file, with so many threads besides this one.
+///
+/// # Errors
+/// The input cannot be read, or is damaged or truncated; those of `sink`.
+pub fn decompress(input: &mut dyn Read, threads: usize, sink: &mut Sink<'_>) -> io::Result<()> {
+    let tasks = Tasks::default();
+    thread::scope(|scope| {
+        let _closed = Closed(&tasks);
+        let threads = start(scope, threads, &tasks);
+        let mut decompression = Decompression {
+            input: Chunks::new(input),
+            tasks: &tasks,
+            sink,
+            members: Members::new(),
+            position: 0,
+            is_boundary: false,
+            chunks: VecDeque::new(),
+            pieces: VecDeque::new(),
+            checksum: Checksum::default(),
+            spare: Spare::default(),
+            is_wanted: true,
+        };
+        let result = decompression.run(threads);
+        // What comes before an error is output, and may have an error of its own.
+        decompression.output(0)?;
+        result
+    })
+}
+
+/// What threads do.
+enum Task {
+    /// Decompresses a chunk.
+    Decompress(Box<Chunk>, Sender<Box<Chunk>>),
+    /// Resolves the symbols of a chunk.
+    Resolve(Box<Chunk>, Sender<(Box<Chunk>, Checksum)>),
+}
+
+/// The tasks that nobody has begun; `None` when there will be no more.
+struct Tasks(Mutex<Option<VecDeque<Task>>>, Condvar);
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Tasks(Mutex::new(Some(VecDeque::new())), Condvar::new())
+    }
+}
+
+impl Tasks {
+    /// Adds a task before all others, or after them.
+    fn add(&self, task: Task, is_first: bool) {
+        if let Some(tasks) = &mut *self.lock() {
+            match is_first {
+                true => tasks.push_front(task),
+                false => tasks.push_back(task),
+            }
+        }
+        self.1.notify_one();
+    }
+
+    fn close(&self) {
+        *self.lock() = None;
+        self.1.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Task>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Task> {
+        let mut tasks = self.lock();
+        loop {
+            if let Some(task) = tasks.as_mut()?.pop_front() {
+                return Some(task);
+            }
+            tasks = self.1.wait(tasks).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Ends the threads.
+struct Closed<'a>(&'a Tasks);
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Starts threads, as many of these as possible.
+fn start<'scope>(scope: &'scope Scope<'scope, '_>, threads: usize, tasks: &'scope Tasks) -> usize {
+    for started in 0..threads {
+        let work = || {
+            let mut inflate = Inflate::new();
+            while let Some(task) = tasks.next() {
+                // Nobody waits for a result if the decompression has ended.
+                match task {
+                    Task::Decompress(mut chunk, done) => {
+                        chunk.decompress(&mut inflate);
+                        let _ = done.send(chunk);
+                    }
+                    Task::Resolve(mut chunk, done) => {
+                        let checksum = chunk.resolve();
+                        let _ = done.send((chunk, checksum));
+                    }
+                }
+            }
+        };
+        if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+            return started;
+        }
+    }
+    threads
+}
+
+/// A part of the output, or what follows it.
+enum Piece {
+    Plain(Vec<u8>, usize),
+    Chunk(Receiver<(Box<Chunk>, Checksum)>),
+    Trailer([u8; 8]),
+}
+
+struct Decompression<'a, 's> {
+    input: Chunks<'a>,
+    tasks: &'a Tasks,
+    sink: &'a mut Sink<'s>,
+    members: Members,
+    /// The bit up to which the output of everything is in the pieces, and whether a block ends there, and another follows.
+    position: u64,
+    is_boundary: bool,
+    chunks: VecDeque<Receiver<Box<Chunk>>>,
+    pieces: VecDeque<Piece>,
+    checksum: Checksum,
+    spare: Spare,
+    is_wanted: bool,
+}
+
+impl Decompression<'_, '_> {
+    fn run(&mut self, threads: usize) -> io::Result<()> {
+        while self.is_wanted {
+            self.begin_chunks(threads)?;
+            let Some(chunk) = self.chunks.pop_front() else {
+                match self.input.is_over {
+                    true => return Err(self.input.error.take().unwrap_or_else(truncated)),
+                    // All chunks are in pieces.
+                    false => self.output_piece()?,
+                }
+                continue;
+            };
+            let mut chunk = chunk.recv().map_err(|_| stopped())?;
+            let bytes = mem::take(&mut chunk.input);
+            let is_end = self.put_together(chunk, &bytes)?;
+            self.spare.inputs.push(bytes);
+            self.output(WAITING)?;
+            if is_end {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands chunks to the threads, up to a few more than there are threads.
+    fn begin_chunks(&mut self, threads: usize) -> io::Result<()> {
+        while self.chunks.len() < threads + 2 && !self.input.is_over {
+            let Some(mut chunk) = self.spare.chunk() else {
+                break;
+            };
+            self.input.read(&mut chunk);
+            let (done, result) = channel();
+            // The first begins with a header, and without a window.
+            if threads == 0 || chunk.offset == 0 {
+                chunk.found = None;
+                done.send(chunk).map_err(|_| stopped())?;
+            } else {
+                self.tasks.add(Task::Decompress(chunk, done), false);
+            }
+            self.chunks.push_back(result);
+        }
+        Ok(())
+    }
+
+    /// Reads to the end of a chunk: what was found in it, if that begins where a block ends, and all else in order. Returns whether that
+    /// was the end of all.
+    fn put_together(&mut self, chunk: Box<Chunk>, bytes: &[u8]) -> io::Result<bool> {
+        let (start, is_last) = (chunk.offset * 8, chunk.is_last);
+        let mut chunk = Some(chunk);
+        let is_end = loop {
+            let bit = (self.position - start) as usize;
+            let found = chunk.as_ref().and_then(|chunk| chunk.found);
+            let found = found.filter(|found| found.start >= bit);
+            if let Some(found) = found
+                && found.start == bit
+                && self.is_boundary
+                && self.members.window().len() == WINDOW
+                && let Some(chunk) = chunk.take()
+            {
+                self.position = start + found.end as u64;
+                self.is_boundary = !found.is_end;
+                self.resolve(chunk, found);
+                continue;
+            }
+            if self.is_boundary && bit >= SIZE * 8 && !is_last {
+                break false;
+            }
+            let until = match found {
+                Some(found) if found.start > bit => found.start,
+                _ if is_last => usize::MAX,
+                _ => SIZE * 8,
+            };
+            let mut input = Input { bytes, bit };
+            let reason = self.in_order(&mut input, is_last, until)?;
+            self.position = start + input.bit as u64;
+            self.is_boundary = reason == Reason::Block;
+            match reason {
+                Reason::Input => break false,
+                Reason::End => break true,
+                Reason::Output | Reason::Block | Reason::Member(_) => {}
+            }
+            if !self.is_wanted {
+                break true;
+            }
+        };
+        self.spare.chunks.extend(chunk);
+        Ok(is_end)
+    }
+
+    fn resolve(&mut self, mut chunk: Box<Chunk>, found: Found) {
+        let end = chunk.know(&found, self.members.window());
+        self.members.pass_over(&end, found.is_end);
+        let (done, result) = channel();
+        self.tasks.add(Task::Resolve(chunk, done), true);
+        self.pieces.push_back(Piece::Chunk(result));
+    }
+
+    fn in_order(
+        &mut self,
+        input: &mut Input<'_>,
+        is_last: bool,
+        until: usize,
+    ) -> io::Result<Reason> {
+        let mut plain = self.spare.plain.pop().unwrap_or_else(|| vec![0; PIECE]);
+        let (length, reason) = self.members.read(input, is_last, until, &mut plain)?;
+        self.pieces.push_back(Piece::Plain(plain, length));
+        if let Reason::Member(trailer) = reason {
+            self.pieces.push_back(Piece::Trailer(trailer));
+        }
+        self.output(WAITING)?;
+        Ok(reason)
+    }
+
+    fn output_piece(&mut self) -> io::Result<()> {
+        match self.pieces.pop_front() {
+            Some(Piece::Plain(plain, length)) => {
+                let output = &plain[..length];
+                self.checksum.update(output);
+                self.is_wanted = self.is_wanted && (output.is_empty() || (self.sink)(output)?);
+                self.spare.plain.push(plain);
+            }
+            Some(Piece::Chunk(result)) => {
+                let (chunk, checksum) = result.recv().map_err(|_| stopped())?;
+                self.checksum.append(&checksum);
+                self.is_wanted = self.is_wanted && (self.sink)(chunk.output())?;
+                self.spare.chunks.push(chunk);
+            }
+            Some(Piece::Trailer(trailer)) => self.checksum.verify(trailer)?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Outputs all pieces but the last `waiting`.
+    fn output(&mut self, waiting: usize) -> io::Result<()> {
+        while self.is_wanted && self.pieces.len() > waiting {
+            self.output_piece()?;
+        }
+        Ok(())
+    }
+}
+
+fn truncated() -> io::Error {
+    io::ErrorKind::UnexpectedEof.into()
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("a thread of the decompressor stopped")
+}
+
+/// The input in chunks.
+struct Chunks<'a> {
+    input: &'a mut dyn Read,
+    offset: u64,
+    /// What the last chunk and the next one share.
+    overlap: Vec<u8>,
+    is_over: bool,
+    /// Why the input ended.
+    error: Option<io::Error>,
+}
+
+impl<'a> Chunks<'a> {
+    fn new(input: &'a mut dyn Read) -> Self {
+        Chunks {
+            input,
+            offset: 0,
+            overlap: Vec::new(),
+            is_over: false,
+            error: None,
+        }
+    }
+
+    fn read(&mut self, chunk: &mut Chunk) {
+        chunk.input.clear();
+        chunk.input.append(&mut self.overlap);
+        let missing = SIZE + OVERLAP - chunk.input.len();
+        let read = self.input.take(missing as u64).read_to_end(&mut chunk.input);
+        self.error = read.err();
+        self.is_over = chunk.input.len() < SIZE + OVERLAP;
+        chunk.is_last = self.is_over && self.error.is_none();
+        chunk.offset = self.offset;
+        if !self.is_over {
+            self.overlap.extend_from_slice(&chunk.input[SIZE..]);
+            self.offset += SIZE as u64;
+        }
+    }
+}
+
+/// Buffers that are not in use.
+#[derive(Default)]
+struct Spare {
+    chunks: Vec<Box<Chunk>>,
+    inputs: Vec<Vec<u8>>,
+    plain: Vec<Vec<u8>>,
+    /// Chunks that there are, and what allows for most of them.
+    count: usize,
+    permits: Vec<Permit>,
+}
+
+impl Spare {
+    /// A chunk, if there may be one more.
+    fn chunk(&mut self) -> Option<Box<Chunk>> {
+        let mut chunk = match self.chunks.pop() {
+            Some(chunk) => chunk,
+            None => {
+                if self.count >= OWN {
+                    self.permits.push(Permit::take()?);
+                }
+                self.count += 1;
+                Box::new(Chunk::new())
+            }
+        };
+        if chunk.input.capacity() == 0 {
+            chunk.input = self.inputs.pop().unwrap_or_default();
+        }
+        Some(chunk)
+    }
+}
+
+/// Permits that are not taken.
+static PERMITS: AtomicUsize = AtomicUsize::new(CHUNKS);
+
+/// Allows for one chunk.
+struct Permit;
+
+impl Permit {
+    fn take() -> Option<Self> {
+        let less = |permits: usize| permits.checked_sub(1);
+        let taken = PERMITS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        taken.ok().map(|_| Permit)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        PERMITS.fetch_add(1, Ordering::Relaxed);
+    }
+}
