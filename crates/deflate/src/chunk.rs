@@ -99,36 +99,45 @@ impl Chunk {
             bytes: &self.input,
             bit: start,
         };
-        let mut symbols = Output {
-            symbols: &mut self.symbols,
-            at: 0,
-            history: &UNKNOWN,
-        };
         let mut found = None;
         let mut ended = |input: &Input<'_>, stop, marked, length| {
-            if matches!(stop, Stop::Block | Stop::End) {
+            let is_last = stop == Stop::End;
+            if stop == Stop::Block || is_last {
                 found = Some(Found {
                     start,
                     end: input.bit,
-                    is_end: stop == Stop::End,
+                    is_end: is_last,
                     marked,
                     length,
                 });
             }
-            (stop != Stop::Block || input.bit >= until).then_some(found)
+            is_last || stop == Stop::Input || input.bit >= until
         };
+        let (mut room, mut at) = (WINDOW, 0);
         let marked = loop {
-            let stop = inflate.block(&mut input, &mut symbols);
-            *written = symbols.at;
-            let at = symbols.at;
-            if let Some(found) = ended(&input, stop?, at, at) {
+            let mut output = Output {
+                symbols: &mut self.symbols[..room],
+                at,
+                history: &UNKNOWN,
+            };
+            let stop = inflate.block(&mut input, &mut output);
+            (at, *written) = (output.at, output.at);
+            let stop = stop?;
+            if ended(&input, stop, at, at) {
                 return Ok(found);
             }
-            if let Some(window) = last_window(&symbols.symbols[..at]) {
+            if stop != Stop::Output {
+                continue;
+            }
+            if let Some(window) = last_window(&self.symbols[..at]) {
                 let places = self.plain[at - WINDOW..at].iter_mut();
                 places.zip(window).for_each(|(to, symbol)| *to = *symbol as u8);
                 break at;
             }
+            if room == MOST {
+                return Ok(found);
+            }
+            room = MOST.min(room + WINDOW);
         };
         let mut plain = Output {
             symbols: &mut self.plain,
@@ -138,7 +147,8 @@ impl Chunk {
         loop {
             let stop = inflate.block(&mut input, &mut plain);
             *written = plain.at;
-            if let Some(found) = ended(&input, stop?, marked, plain.at) {
+            let stop = stop?;
+            if ended(&input, stop, marked, plain.at) || stop == Stop::Output {
                 return Ok(found);
             }
         }

@@ -8,70 +8,61 @@ use std::sync::OnceLock;
 
 use crate::bits::{low, peek};
 
-/// Bits at the beginning of a block that say whether it is such a block, and how many code lengths it has.
-const START: u32 = 13;
+/// Bits at the beginning of a block that say its type and how many code lengths it has.
+const START: usize = 13;
 /// Behind them: how many lengths the code for code lengths has.
 const COUNT: u32 = 4;
+/// Places that are looked at together: whole bytes.
+const STEP: usize = 48;
 
 /// The first bit from `from` on, and before `to`, where the header of a block may begin.
 pub fn block(input: &[u8], from: usize, to: usize) -> Option<usize> {
-    let tables = Tables::get();
-    let mut bit = from;
+    let spaces = spaces();
+    let mut bit = from / 8 * 8;
+    let mut seen = from - bit;
     while bit < to {
-        let bits = peek(input, bit);
-        match tables.skip[low(bits, START) as usize] {
-            0 if tables.is_complete(bits >> START, peek(input, bit + (START + COUNT) as usize)) => {
-                return Some(bit);
+        let places = low(beginnings(peek(input, bit)), STEP as u32);
+        let mut places = places >> seen << seen;
+        while places != 0 {
+            let place = bit + places.trailing_zeros() as usize;
+            if is_complete(spaces, input, place) {
+                return (place < to).then_some(place);
             }
-            0 => bit += 1,
-            skip => bit += usize::from(skip),
+            places &= places - 1;
         }
+        seen = 0;
+        bit += STEP;
     }
     None
 }
 
-struct Tables {
-    /// How many bits on the next block may begin, by the next bits.
-    skip: [u8; 1 << START],
-    /// How much of the code space, in 128ths, three code lengths take.
-    space: [u8; 1 << 9],
+/// For each bit whether a block can begin there: with 0, 0, 1 for one that is not the last and has codes of its own, and with no more
+/// lengths of either kind than there are symbols, 29 above the least. The last bits have too few others behind them.
+fn beginnings(bits: u64) -> u64 {
+    let [too_many_literals, too_many_distances] =
+        [4, 9].map(|at| (bits >> at) & (bits >> (at + 1)) & (bits >> (at + 2)) & (bits >> (at + 3)));
+    !bits & !(bits >> 1) & (bits >> 2) & !too_many_literals & !too_many_distances
 }
 
-impl Tables {
-    fn get() -> &'static Tables {
-        static TABLES: OnceLock<Tables> = OnceLock::new();
-        TABLES.get_or_init(|| Tables {
-            skip: std::array::from_fn(|bits| {
-                let may_begin = |skip: &u32| may_begin(bits >> skip, START - skip);
-                (0..START).find(may_begin).unwrap_or(START) as u8
-            }),
-            space: std::array::from_fn(|lengths| {
-                let lengths = [lengths & 7, lengths >> 3 & 7, lengths >> 6 & 7];
-                lengths.into_iter().filter(|it| *it > 0).map(|it| 128_u8 >> it).sum()
-            }),
+/// How much of the code space, in 128ths, four lengths take.
+type Spaces = [u8; 1 << 12];
+
+fn spaces() -> &'static Spaces {
+    static SPACES: OnceLock<Spaces> = OnceLock::new();
+    SPACES.get_or_init(|| {
+        std::array::from_fn(|lengths| {
+            let lengths = [0, 3, 6, 9].map(|at| lengths >> at & 7);
+            let spaces = lengths.into_iter().filter(|it| *it > 0).map(|it| 128_u8 >> it);
+            // Anything above 128 is too much.
+            spaces.fold(0, u8::saturating_add)
         })
-    }
-
-    /// Whether the code for code lengths is complete: `count` begins with its number of lengths, `lengths` with these.
-    fn is_complete(&self, count: u64, lengths: u64) -> bool {
-        let count = low(count, COUNT) as u32 + 4;
-        let mut lengths = low(lengths, 3 * count);
-        let mut space = 0;
-        for _ in 0..7 {
-            space += u32::from(self.space[(lengths & 0x1ff) as usize]);
-            lengths >>= 9;
-        }
-        space == 128
-    }
+    })
 }
 
-/// Whether so many bits can be the beginning of a block: not the last one, with codes of its own, and no more code lengths than there
-/// are.
-fn may_begin(bits: usize, count: u32) -> bool {
-    let field = |at: u32, length: u32| bits >> at & ((1 << length) - 1);
-    (count < 1 || field(0, 1) == 0)
-        && (count < 2 || field(1, 1) == 0)
-        && (count < 3 || field(2, 1) == 1)
-        && (count < 8 || field(3, 5) < 30)
-        && (count < 13 || field(8, 5) < 30)
+/// Whether the code for code lengths of the header at this bit is complete, as it must be.
+fn is_complete(spaces: &Spaces, input: &[u8], bit: usize) -> bool {
+    let count = low(peek(input, bit + START), COUNT) as u32 + 4;
+    let lengths = low(peek(input, bit + START + COUNT as usize), 3 * count);
+    let parts = [0, 12, 24, 36, 48].map(|at| u32::from(spaces[(lengths >> at & 0xfff) as usize]));
+    parts.iter().sum::<u32>() == 128
 }

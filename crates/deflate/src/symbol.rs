@@ -27,7 +27,17 @@ impl Symbol for u8 {
 impl Symbol for u16 {
     #[inline(always)]
     fn unpack(bytes: u64) -> [u16; 8] {
-        bytes.to_le_bytes().map(u16::from)
+        let [a, b, c, d, e, f, g, h] = bytes.to_le_bytes();
+        [
+            a.into(),
+            b.into(),
+            c.into(),
+            d.into(),
+            e.into(),
+            f.into(),
+            g.into(),
+            h.into(),
+        ]
     }
 
     #[inline(always)]
