@@ -152,7 +152,7 @@ impl<const BITS: u32, const SIZE: usize> Table<BITS, SIZE> {
             *at += 1;
         }
         // The first bits of the longer codes that the second table at `second` is for: they follow each other.
-        let (mut prefix, mut second) = (None, Self::FIRST - Self::SECOND);
+        let (mut prefix, mut second) = (None, Self::FIRST);
         let mut code = 0;
         // Symbols of length 0 have no code.
         for symbol in &sorted[usize::from(starts[0])..lengths.len()] {
@@ -164,8 +164,9 @@ impl<const BITS: u32, const SIZE: usize> Table<BITS, SIZE> {
             } else {
                 let first = code & (Self::FIRST - 1);
                 if prefix != Some(first) {
-                    prefix = Some(first);
-                    second += Self::SECOND;
+                    if prefix.replace(first).is_some() {
+                        second += Self::SECOND;
+                    }
                     self.0[first] = Entry((second as u32) << 16 | LONGER | BITS);
                 }
                 let rest = length - BITS;
