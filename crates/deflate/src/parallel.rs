@@ -36,18 +36,28 @@ pub fn decompress(input: &mut dyn Read, threads: usize, sink: &mut Sink<'_>) -> 
     let tasks = Tasks::default();
     thread::scope(|scope| {
         let _closed = Closed(&tasks);
-        let threads = start(scope, threads, &tasks);
+        let (mut input, mut spare) = (Chunks::new(input), Spare::default());
+        let (done, first) = channel();
+        if let Some(mut chunk) = spare.chunk() {
+            // It begins with a header, and without a window: nothing is found in it.
+            input.read(&mut chunk);
+            done.send(chunk).map_err(|_| stopped())?;
+        }
+        let threads = match input.is_over {
+            true => 0,
+            false => start(scope, threads, &tasks),
+        };
         let mut decompression = Decompression {
-            input: Chunks::new(input),
+            input,
             tasks: &tasks,
             sink,
             members: Members::new(),
             position: 0,
             is_boundary: false,
-            chunks: VecDeque::new(),
+            chunks: VecDeque::from([first]),
             pieces: VecDeque::new(),
             checksum: Checksum::default(),
-            spare: Spare::default(),
+            spare,
             is_wanted: true,
         };
         let result = decompression.run(threads);
@@ -195,8 +205,7 @@ impl Decompression<'_, '_> {
             };
             self.input.read(&mut chunk);
             let (done, result) = channel();
-            // The first begins with a header, and without a window.
-            if threads == 0 || chunk.offset == 0 {
+            if threads == 0 {
                 chunk.found = None;
                 done.send(chunk).map_err(|_| stopped())?;
             } else {

@@ -3,11 +3,12 @@
 use std::io::{self, BufRead, Read};
 
 use super::super::pipe::{Writer, fill};
-use super::gzip::Gzip;
 use super::zstd::Zstd;
 use crate::archive::{BLOCK, begins_archive};
 use imgcheck_base::bounds::Bounds;
 use imgcheck_base::limits::{Limit, LimitExceeded, Limits};
+use imgcheck_base::parallel::cores;
+use imgcheck_deflate::Gzip;
 
 /// [`Limit::Ratio`] applies above this many bytes: an honest layer may contain a large file of zeros, which gzip compresses by a factor
 /// of 1000. Larger layers come near the default only if they contain nothing else: programs compress by 3, texts by 10, weights of
@@ -58,22 +59,67 @@ impl Compression {
     /// The input is damaged or truncated, a limit is exceeded ([`check_length`]), or the request was cancelled.
     pub fn decompress(
         self,
-        input: impl BufRead,
+        mut input: impl BufRead,
         output: &Writer,
         stored: impl Fn() -> u64,
         bounds: &Bounds,
     ) -> io::Result<()> {
-        let mut decoder = self.decoder(input, &bounds.limits)?;
-        let mut total = 0;
-        loop {
-            bounds.cancellation.check()?;
-            let count = output.write(|buffer| fill(&mut *decoder, buffer))?;
-            total += count as u64;
-            if count == 0 {
-                return Ok(());
-            }
-            check_length(&bounds.limits, stored(), total).map_err(io::Error::other)?;
+        let threads = gzip_threads(cores());
+        let mut output = CheckedOutput {
+            output,
+            stored,
+            bounds,
+            total: 0,
+        };
+        if self == Compression::Gzip && threads > 0 {
+            return imgcheck_deflate::decompress(&mut input, threads, &mut |plain| output.copy(plain));
         }
+        let mut decoder = self.decoder(input, &bounds.limits)?;
+        while output.write(|buffer| fill(&mut *decoder, buffer))? > 0 {}
+        Ok(())
+    }
+}
+
+/// Most threads that decompress a gzip layer. More would wait for the digest of the layer, which one thread computes.
+const MOST_THREADS: usize = 8;
+
+/// How many threads decompress a gzip layer, besides those that it has anyway: to hash the blob, and to hash and read the archive.
+/// On two cores, these are busy already.
+fn gzip_threads(cores: usize) -> usize {
+    match cores {
+        0..=2 => 0,
+        _ => (cores - 1).min(MOST_THREADS),
+    }
+}
+
+/// A pipe for what is decompressed within limits.
+struct CheckedOutput<'a, S> {
+    output: &'a Writer,
+    stored: S,
+    bounds: &'a Bounds,
+    total: u64,
+}
+
+impl<S: Fn() -> u64> CheckedOutput<'_, S> {
+    /// Writes a buffer as [`Writer::write`] does.
+    fn write(&mut self, fill: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
+        self.bounds.cancellation.check()?;
+        let count = self.output.write(fill)?;
+        self.total += count as u64;
+        let checked = check_length(&self.bounds.limits, (self.stored)(), self.total);
+        checked.map_err(io::Error::other)?;
+        Ok(count)
+    }
+
+    /// Writes all bytes. False if the reader was dropped.
+    fn copy(&mut self, mut plain: &[u8]) -> io::Result<bool> {
+        while !plain.is_empty() {
+            let count = self.write(|buffer| plain.read(buffer))?;
+            if count == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
