@@ -14,7 +14,11 @@ fn main() -> io::Result<()> {
     let mut file = File::open(&path)?.take(limit);
     if let Ok(threads) = how.parse() {
         let mut total = 0;
-        let result = imgcheck_deflate::decompress(&mut file, threads, &mut |plain| {
+        let mut sizes = imgcheck_deflate::Sizes::default();
+        if let Some(size) = std::env::var("SIZE").ok().and_then(|it| it.parse::<usize>().ok()) {
+            sizes = imgcheck_deflate::Sizes { input: size << 10, overlap: (size << 10).min(256 << 10), output: size << 12 };
+        }
+        let result = imgcheck_deflate::decompress_in(sizes, &mut file, threads, &mut |plain| {
             total += plain.len() as u64;
             Ok(true)
         });

@@ -7,12 +7,30 @@ use crate::error::Invalid;
 use crate::find;
 use crate::inflate::{Inflate, Input, Output, Stop, WINDOW};
 
-/// Bytes of input of a chunk.
-pub const SIZE: usize = 512 << 10;
-/// Bytes behind a chunk that it is read with, to the end of the block at its end.
-pub const OVERLAP: usize = 128 << 10;
-/// Most bytes of output. What is longer is decompressed in order, and no slower: it is copies for the most part.
-const MOST: usize = 2 << 20;
+/// How much is read, and decompressed, at a time.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// Bytes of input of a chunk.
+    pub input: usize,
+    /// Bytes behind a chunk that it is read with, to the end of the block at its end. At least 1024, and at most as many as a chunk has.
+    pub overlap: usize,
+    /// Most bytes of output of a chunk. What is longer is decompressed in order, and not slowly: most of it is copies.
+    pub output: usize,
+}
+
+/// Large enough that the search for a block takes little of the time, and small enough for any number of cores.
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes {
+            input: 512 << 10,
+            overlap: 128 << 10,
+            output: 2 << 20,
+        }
+    }
+}
+
+/// Symbols that are decompressed in about the time that the header of a block takes.
+const TRIAL: usize = 256;
 
 /// The symbols of an unknown window: numbers that no byte is.
 static UNKNOWN: [u16; WINDOW] = {
@@ -57,28 +75,28 @@ pub struct Found {
 
 impl Chunk {
     /// Buffers for a chunk.
-    pub fn new() -> Self {
+    pub fn new(sizes: Sizes) -> Self {
         Chunk {
-            input: Vec::with_capacity(SIZE + OVERLAP),
+            input: Vec::with_capacity(sizes.input + sizes.overlap),
             offset: 0,
             is_last: false,
             found: None,
-            symbols: vec![0; MOST],
-            plain: vec![0; MOST],
+            symbols: vec![0; sizes.output],
+            plain: vec![0; sizes.output],
             bytes: vec![0; 1 << 16],
         }
     }
 
     /// Decompresses from the first block on to the first end of a block behind the chunk, or as far as there is room.
-    pub fn decompress(&mut self, inflate: &mut Inflate) {
-        let until = SIZE.min(self.input.len()) * 8;
-        let (mut from, mut left) = (0, MOST);
+    pub fn decompress(&mut self, inflate: &mut Inflate, sizes: Sizes) {
+        let until = sizes.input.min(self.input.len()) * 8;
+        let (mut from, mut left) = (0, sizes.output);
         self.found = None;
         while let Some(start) = find::block(&self.input, from, until) {
             let mut written = 0;
             self.found = self.blocks(inflate, start, until, &mut written).ok().flatten();
-            // The trials, too, take only so much time.
-            left = left.saturating_sub(written);
+            // The trials, too, take only so much time, whatever the input makes of them.
+            left = left.saturating_sub(written + TRIAL);
             if self.found.is_some() || left == 0 {
                 return;
             }
@@ -113,7 +131,8 @@ impl Chunk {
             }
             is_last || stop == Stop::Input || input.bit >= until
         };
-        let (mut room, mut at) = (WINDOW, 0);
+        let most = self.symbols.len();
+        let (mut room, mut at) = (WINDOW.min(most), 0);
         let marked = loop {
             let mut output = Output {
                 symbols: &mut self.symbols[..room],
@@ -134,10 +153,10 @@ impl Chunk {
                 places.zip(window).for_each(|(to, symbol)| *to = *symbol as u8);
                 break at;
             }
-            if room == MOST {
+            if room == most {
                 return Ok(found);
             }
-            room = MOST.min(room + WINDOW);
+            room = most.min(room + WINDOW);
         };
         let mut plain = Output {
             symbols: &mut self.plain,

@@ -15,5 +15,6 @@ mod reader;
 mod symbol;
 
 pub use error::Invalid;
-pub use parallel::{Sink, decompress};
+pub use chunk::Sizes;
+pub use parallel::{Sink, decompress, decompress_in};
 pub use reader::Gzip;

@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
 
 use crate::checksum::Checksum;
-use crate::chunk::{Chunk, Found, OVERLAP, SIZE};
+use crate::chunk::{Chunk, Found, Sizes};
 use crate::inflate::{Inflate, Input, WINDOW};
 use crate::members::{Members, Reason};
 
@@ -33,10 +33,23 @@ const OWN: usize = 2;
 /// # Errors
 /// The input cannot be read, or is damaged or truncated; those of `sink`.
 pub fn decompress(input: &mut dyn Read, threads: usize, sink: &mut Sink<'_>) -> io::Result<()> {
+    decompress_in(Sizes::default(), input, threads, sink)
+}
+
+/// [`decompress`] in chunks of other sizes.
+///
+/// # Errors
+/// The same.
+pub fn decompress_in(
+    sizes: Sizes,
+    input: &mut dyn Read,
+    threads: usize,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
     let tasks = Tasks::default();
     thread::scope(|scope| {
         let _closed = Closed(&tasks);
-        let (mut input, mut spare) = (Chunks::new(input), Spare::default());
+        let (mut input, mut spare) = (Chunks::new(input, sizes), Spare::new(sizes));
         let (done, first) = channel();
         if let Some(mut chunk) = spare.chunk() {
             // It begins with a header, and without a window: nothing is found in it.
@@ -45,7 +58,7 @@ pub fn decompress(input: &mut dyn Read, threads: usize, sink: &mut Sink<'_>) -> 
         }
         let threads = match input.is_over {
             true => 0,
-            false => start(scope, threads, &tasks),
+            false => start(scope, threads, &tasks, sizes),
         };
         let mut decompression = Decompression {
             input,
@@ -126,15 +139,20 @@ impl Drop for Closed<'_> {
 }
 
 /// Starts threads, as many of these as possible.
-fn start<'scope>(scope: &'scope Scope<'scope, '_>, threads: usize, tasks: &'scope Tasks) -> usize {
+fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    threads: usize,
+    tasks: &'scope Tasks,
+    sizes: Sizes,
+) -> usize {
     for started in 0..threads {
-        let work = || {
+        let work = move || {
             let mut inflate = Inflate::new();
             while let Some(task) = tasks.next() {
                 // Nobody waits for a result if the decompression has ended.
                 match task {
                     Task::Decompress(mut chunk, done) => {
-                        chunk.decompress(&mut inflate);
+                        chunk.decompress(&mut inflate, sizes);
                         let _ = done.send(chunk);
                     }
                     Task::Resolve(mut chunk, done) => {
@@ -220,6 +238,7 @@ impl Decompression<'_, '_> {
     /// was the end of all.
     fn put_together(&mut self, chunk: Box<Chunk>, bytes: &[u8]) -> io::Result<bool> {
         let (start, is_last) = (chunk.offset * 8, chunk.is_last);
+        let size = self.input.sizes.input;
         let mut chunk = Some(chunk);
         let is_end = loop {
             let bit = (self.position - start) as usize;
@@ -236,13 +255,13 @@ impl Decompression<'_, '_> {
                 self.resolve(chunk, found);
                 continue;
             }
-            if self.is_boundary && bit >= SIZE * 8 && !is_last {
+            if self.is_boundary && bit >= size * 8 && !is_last {
                 break false;
             }
             let until = match found {
                 Some(found) if found.start > bit => found.start,
                 _ if is_last => usize::MAX,
-                _ => SIZE * 8,
+                _ => size * 8,
             };
             let mut input = Input { bytes, bit };
             let reason = self.in_order(&mut input, is_last, until)?;
@@ -325,6 +344,7 @@ fn stopped() -> io::Error {
 /// The input in chunks.
 struct Chunks<'a> {
     input: &'a mut dyn Read,
+    sizes: Sizes,
     offset: u64,
     /// What the last chunk and the next one share.
     overlap: Vec<u8>,
@@ -334,9 +354,10 @@ struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    fn new(input: &'a mut dyn Read) -> Self {
+    fn new(input: &'a mut dyn Read, sizes: Sizes) -> Self {
         Chunks {
             input,
+            sizes,
             offset: 0,
             overlap: Vec::new(),
             is_over: false,
@@ -347,22 +368,23 @@ impl<'a> Chunks<'a> {
     fn read(&mut self, chunk: &mut Chunk) {
         chunk.input.clear();
         chunk.input.append(&mut self.overlap);
-        let missing = SIZE + OVERLAP - chunk.input.len();
+        let length = self.sizes.input + self.sizes.overlap;
+        let missing = length - chunk.input.len();
         let read = self.input.take(missing as u64).read_to_end(&mut chunk.input);
         self.error = read.err();
-        self.is_over = chunk.input.len() < SIZE + OVERLAP;
+        self.is_over = chunk.input.len() < length;
         chunk.is_last = self.is_over && self.error.is_none();
         chunk.offset = self.offset;
         if !self.is_over {
-            self.overlap.extend_from_slice(&chunk.input[SIZE..]);
-            self.offset += SIZE as u64;
+            self.overlap.extend_from_slice(&chunk.input[self.sizes.input..]);
+            self.offset += self.sizes.input as u64;
         }
     }
 }
 
 /// Buffers that are not in use.
-#[derive(Default)]
 struct Spare {
+    sizes: Sizes,
     chunks: Vec<Box<Chunk>>,
     inputs: Vec<Vec<u8>>,
     plain: Vec<Vec<u8>>,
@@ -372,6 +394,17 @@ struct Spare {
 }
 
 impl Spare {
+    fn new(sizes: Sizes) -> Self {
+        Spare {
+            sizes,
+            chunks: Vec::new(),
+            inputs: Vec::new(),
+            plain: Vec::new(),
+            count: 0,
+            permits: Vec::new(),
+        }
+    }
+
     /// A chunk, if there may be one more.
     fn chunk(&mut self) -> Option<Box<Chunk>> {
         let mut chunk = match self.chunks.pop() {
@@ -381,7 +414,7 @@ impl Spare {
                     self.permits.push(Permit::take()?);
                 }
                 self.count += 1;
-                Box::new(Chunk::new())
+                Box::new(Chunk::new(self.sizes))
             }
         };
         if chunk.input.capacity() == 0 {

@@ -4,7 +4,7 @@
 use std::io::{self, Read, Write};
 
 use flate2::{Compression, GzBuilder};
-use imgcheck_deflate::{Gzip, decompress};
+use imgcheck_deflate::{Gzip, Sizes, decompress, decompress_in};
 
 /// Everything before the end or the error, and which.
 type Outcome = (Vec<u8>, Result<(), (io::ErrorKind, String)>);
@@ -12,6 +12,21 @@ type Outcome = (Vec<u8>, Result<(), (io::ErrorKind, String)>);
 fn parallel(input: &mut dyn Read, threads: usize) -> Outcome {
     let mut plain = Vec::new();
     let result = decompress(input, threads, &mut |piece| {
+        plain.extend_from_slice(piece);
+        Ok(true)
+    });
+    (plain, result.map_err(|error| (error.kind(), error.to_string())))
+}
+
+/// In so small chunks that hardly any block is in one.
+fn in_small_chunks(mut input: &[u8], size: usize, output: usize) -> Outcome {
+    let (mut plain, overlap) = (Vec::new(), 1024);
+    let sizes = Sizes {
+        input: size,
+        overlap,
+        output,
+    };
+    let result = decompress_in(sizes, &mut input, 2, &mut |piece| {
         plain.extend_from_slice(piece);
         Ok(true)
     });
@@ -73,6 +88,19 @@ fn all_levels_and_threads_give_the_same() {
             let (found, result) = parallel(&mut &member[..], threads);
             assert_eq!(result, Ok(()), "level {level}, {threads} threads");
             assert!(found == plain, "level {level}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn chunks_of_all_sizes_give_the_same() {
+    let plain = sample(3 << 20);
+    for level in [1, 6, 9] {
+        let member = gzip(&plain, level);
+        for (size, output) in [(1024, 4096), (5000, 100_000), (40_000, 200_000), (300_000, 33_000)] {
+            let (found, result) = in_small_chunks(&member, size, output);
+            assert_eq!(result, Ok(()), "level {level}, chunks of {size}");
+            assert!(found == plain, "level {level}, chunks of {size}");
         }
     }
 }
