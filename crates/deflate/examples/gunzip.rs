@@ -16,13 +16,14 @@ fn main() -> io::Result<()> {
         let mut total = 0;
         let mut sizes = imgcheck_deflate::Sizes::default();
         if let Some(size) = std::env::var("SIZE").ok().and_then(|it| it.parse::<usize>().ok()) {
-            sizes = imgcheck_deflate::Sizes { input: size << 10, overlap: (size << 10).min(256 << 10), output: size << 12 };
+            sizes = imgcheck_deflate::Sizes { input: size << 10, overlap: (size << 10).min(256 << 10), output: size * 3 << 10, symbols: std::env::var("SYMBOLS").ok().and_then(|it| it.parse::<usize>().ok()).unwrap_or(768) << 10 };
         }
         let result = imgcheck_deflate::decompress_in(sizes, &mut file, threads, &mut |plain| {
             total += plain.len() as u64;
             Ok(true)
         });
         let time = begun.elapsed();
+        println!("{}", std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default());
         println!("{how} {result:?} {total} bytes {time:.2?} {:.0} MB/s", total as f64 / 1e6 / time.as_secs_f64());
         return Ok(());
     }

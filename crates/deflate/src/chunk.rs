@@ -16,15 +16,18 @@ pub struct Sizes {
     pub overlap: usize,
     /// Most bytes of output of a chunk. What is longer is decompressed in order, and not slowly: most of it is copies.
     pub output: usize,
+    /// How many of them may be symbols, which take three times as much memory. Rarely do copies from the window go on for longer.
+    pub symbols: usize,
 }
 
 /// Large enough that the search for a block takes little of the time, and small enough for any number of cores.
 impl Default for Sizes {
     fn default() -> Self {
         Sizes {
-            input: 512 << 10,
-            overlap: 128 << 10,
-            output: 2 << 20,
+            input: 1 << 20,
+            overlap: 256 << 10,
+            output: 3 << 20,
+            symbols: 768 << 10,
         }
     }
 }
@@ -81,7 +84,7 @@ impl Chunk {
             offset: 0,
             is_last: false,
             found: None,
-            symbols: vec![0; sizes.output],
+            symbols: vec![0; sizes.symbols.min(sizes.output)],
             plain: vec![0; sizes.output],
             bytes: vec![0; 1 << 16],
         }

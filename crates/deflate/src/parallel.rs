@@ -18,7 +18,7 @@ use crate::members::{Members, Reason};
 /// Bytes that are decompressed in order at a time.
 const PIECE: usize = 256 << 10;
 /// Pieces of output that wait for those before them.
-const WAITING: usize = 3;
+const WAITING: usize = 2;
 
 /// Receives the output; false if no more is wanted.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<bool> + 'a;
@@ -215,9 +215,9 @@ impl Decompression<'_, '_> {
         Ok(())
     }
 
-    /// Hands chunks to the threads, up to a few more than there are threads.
+    /// Hands chunks to the threads, up to one more than there are threads.
     fn begin_chunks(&mut self, threads: usize) -> io::Result<()> {
-        while self.chunks.len() < threads + 2 && !self.input.is_over {
+        while self.chunks.len() < threads + 1 && !self.input.is_over {
             let Some(mut chunk) = self.spare.chunk() else {
                 break;
             };

@@ -25,6 +25,7 @@ fn in_small_chunks(mut input: &[u8], size: usize, output: usize) -> Outcome {
         input: size,
         overlap,
         output,
+        symbols: output / 2,
     };
     let result = decompress_in(sizes, &mut input, 2, &mut |piece| {
         plain.extend_from_slice(piece);
