@@ -27,7 +27,7 @@ impl Default for Sizes {
             input: 1 << 20,
             overlap: 256 << 10,
             output: 3 << 20,
-            symbols: 768 << 10,
+            symbols: 1536 << 10,
         }
     }
 }

@@ -59,10 +59,15 @@ fn spaces() -> &'static Spaces {
     })
 }
 
-/// Whether the code for code lengths of the header at this bit is complete, as it must be.
+/// Whether the code for code lengths of the header at this bit is complete, as it must be. No header is found at the very end.
 fn is_complete(spaces: &Spaces, input: &[u8], bit: usize) -> bool {
-    let count = low(peek(input, bit + START), COUNT) as u32 + 4;
-    let lengths = low(peek(input, bit + START + COUNT as usize), 3 * count);
+    let rest = input.get(bit / 8..).unwrap_or_default();
+    let Some(bytes) = rest.first_chunk::<16>() else {
+        return false;
+    };
+    let bits = u128::from_le_bytes(*bytes) >> (bit % 8 + START);
+    let count = low(bits as u64, COUNT) as u32 + 4;
+    let lengths = low((bits >> COUNT) as u64, 3 * count);
     let parts = [0, 12, 24, 36, 48].map(|at| u32::from(spaces[(lengths >> at & 0xfff) as usize]));
     parts.iter().sum::<u32>() == 128
 }

@@ -80,8 +80,8 @@ impl Compression {
     }
 }
 
-/// Most threads that decompress a gzip layer. More would wait for the digest of the layer, which one thread computes.
-const MOST_THREADS: usize = 8;
+/// Most threads that decompress a gzip layer. More would wait for the digest of the archive, which one thread computes.
+const MOST_THREADS: usize = 6;
 
 /// How many threads decompress a gzip layer, besides those that it has anyway: to hash the blob, and to hash and read the archive.
 /// On two cores, these are busy already.
