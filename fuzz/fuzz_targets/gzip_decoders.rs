@@ -38,7 +38,13 @@ pub fn fuzz(input: Input<'_>) {
 /// Compares what is made of a stream behind a stored block with these bytes.
 fn compare_stream(before: Vec<u8>, stream: &[u8], pieces: &Pieces) {
     let length = before.len() as u16;
-    let stored = [&[0][..], &length.to_le_bytes(), &(!length).to_le_bytes(), &before].concat();
+    let stored = [
+        &[0][..],
+        &length.to_le_bytes(),
+        &(!length).to_le_bytes(),
+        &before,
+    ]
+    .concat();
     let stream = [&stored, stream].concat();
     let (expected, consumed) = member(Decompress::new(false), &stream);
     let mut crc = Crc::new();
@@ -47,7 +53,15 @@ fn compare_stream(before: Vec<u8>, stream: &[u8], pieces: &Pieces) {
     // With a checksum even where the stream is damaged: it must not be reached.
     let file = [HEADER, &stream[..consumed], &sum, &length].concat();
     let is_cut = expected.end == End::Cut;
-    compare(if is_cut { &file[..file.len() - 8] } else { &file }, expected, pieces);
+    compare(
+        if is_cut {
+            &file[..file.len() - 8]
+        } else {
+            &file
+        },
+        expected,
+        pieces,
+    );
 }
 
 struct Pieces {
@@ -76,7 +90,11 @@ fn compare(file: &[u8], expected: Outcome, pieces: &Pieces) {
         }
         // Damage near the end of the input can look like a cut.
         let is_whole = [found.end, expected.end].map(|end| end == End::Whole);
-        assert_eq!(is_whole[0], is_whole[1], "{:?}, not {:?}", found.end, expected.end);
+        assert_eq!(
+            is_whole[0], is_whole[1],
+            "{:?}, not {:?}",
+            found.end, expected.end
+        );
         // Before an error, decoders hold back more or less.
         let common = found.plain.len().min(expected.plain.len());
         assert_eq!(found.plain[..common], expected.plain[..common]);

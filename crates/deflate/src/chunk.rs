@@ -97,7 +97,10 @@ impl Chunk {
         self.found = None;
         while let Some(start) = find::block(&self.input, from, until) {
             let mut written = 0;
-            self.found = self.blocks(inflate, start, until, &mut written).ok().flatten();
+            self.found = self
+                .blocks(inflate, start, until, &mut written)
+                .ok()
+                .flatten();
             // The trials, too, take only so much time, whatever the input makes of them.
             left = left.saturating_sub(written + TRIAL);
             if self.found.is_some() || left == 0 {
@@ -153,7 +156,9 @@ impl Chunk {
             }
             if let Some(window) = last_window(&self.symbols[..at]) {
                 let places = self.plain[at - WINDOW..at].iter_mut();
-                places.zip(window).for_each(|(to, symbol)| *to = *symbol as u8);
+                places
+                    .zip(window)
+                    .for_each(|(to, symbol)| *to = *symbol as u8);
                 break at;
             }
             if room == most {

@@ -127,7 +127,10 @@ fn code_lengths(bits: &mut Bits<'_>, lengths: &mut [u8; 320]) -> Result<(usize, 
         bits.skip(entry.bits());
         let symbol = entry.bytes() as u8;
         let (value, times) = match symbol {
-            16 => (at.checked_sub(1).map(|it| lengths[it]), 3 + bits.take(2) as usize),
+            16 => (
+                at.checked_sub(1).map(|it| lengths[it]),
+                3 + bits.take(2) as usize,
+            ),
             17 => (Some(0), 3 + bits.take(3) as usize),
             18 => (Some(0), 11 + bits.take(7) as usize),
             length => (Some(length), 1),
@@ -143,7 +146,11 @@ fn code_lengths(bits: &mut Bits<'_>, lengths: &mut [u8; 320]) -> Result<(usize, 
 
 /// The code for code lengths, which must be complete.
 fn length_code(lengths: &[u8; 19]) -> Result<LengthCode, Invalid> {
-    let room: u32 = lengths.iter().filter(|it| **it > 0).map(|it| 128 >> it).sum();
+    let room: u32 = lengths
+        .iter()
+        .filter(|it| **it > 0)
+        .map(|it| 128 >> it)
+        .sum();
     if room != 128 {
         return Err(Invalid::CodeLengths);
     }

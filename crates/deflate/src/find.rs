@@ -39,8 +39,8 @@ pub fn block(input: &[u8], from: usize, to: usize) -> Option<usize> {
 /// For each bit whether a block can begin there: with 0, 0, 1 for one that is not the last and has codes of its own, and with no more
 /// lengths of either kind than there are symbols, 29 above the least. The last bits have too few others behind them.
 fn beginnings(bits: u64) -> u64 {
-    let [too_many_literals, too_many_distances] =
-        [4, 9].map(|at| (bits >> at) & (bits >> (at + 1)) & (bits >> (at + 2)) & (bits >> (at + 3)));
+    let [too_many_literals, too_many_distances] = [4, 9]
+        .map(|at| (bits >> at) & (bits >> (at + 1)) & (bits >> (at + 2)) & (bits >> (at + 3)));
     !bits & !(bits >> 1) & (bits >> 2) & !too_many_literals & !too_many_distances
 }
 
@@ -52,7 +52,10 @@ fn spaces() -> &'static Spaces {
     SPACES.get_or_init(|| {
         std::array::from_fn(|lengths| {
             let lengths = [0, 3, 6, 9].map(|at| lengths >> at & 7);
-            let spaces = lengths.into_iter().filter(|it| *it > 0).map(|it| 128_u8 >> it);
+            let spaces = lengths
+                .into_iter()
+                .filter(|it| *it > 0)
+                .map(|it| 128_u8 >> it);
             // Anything above 128 is too much.
             spaces.fold(0, u8::saturating_add)
         })

@@ -3,7 +3,9 @@
 mod bits;
 mod checksum;
 mod chunk;
+mod chunks;
 mod code;
+mod coded;
 mod codes;
 mod error;
 mod find;
@@ -13,8 +15,9 @@ mod members;
 mod parallel;
 mod reader;
 mod symbol;
+mod tasks;
 
-pub use error::Invalid;
 pub use chunk::Sizes;
+pub use error::Invalid;
 pub use parallel::{Sink, decompress, decompress_in};
 pub use reader::Gzip;

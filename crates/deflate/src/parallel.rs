@@ -5,15 +5,15 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::mem;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Scope};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 use crate::checksum::Checksum;
 use crate::chunk::{Chunk, Found, Sizes};
-use crate::inflate::{Inflate, Input, WINDOW};
+use crate::chunks::{Chunks, Spare};
+use crate::inflate::{Input, WINDOW};
 use crate::members::{Members, Reason};
+use crate::tasks::{Closed, Task, Tasks, start};
 
 /// Bytes that are decompressed in order at a time.
 const PIECE: usize = 256 << 10;
@@ -22,11 +22,6 @@ const WAITING: usize = 2;
 
 /// Receives the output; false if no more is wanted.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<bool> + 'a;
-
-/// Chunks that all decompressions of the program have at most, besides [`OWN`] of each: they take most of the memory.
-const CHUNKS: usize = 16;
-/// Chunks that each decompression has, whatever the others do.
-const OWN: usize = 2;
 
 /// Decompresses all members of a gzip file, with so many threads besides this one.
 ///
@@ -80,99 +75,10 @@ pub fn decompress_in(
     })
 }
 
-/// What threads do.
-enum Task {
-    /// Decompresses a chunk.
-    Decompress(Box<Chunk>, Sender<Box<Chunk>>),
-    /// Resolves the symbols of a chunk.
-    Resolve(Box<Chunk>, Sender<(Box<Chunk>, Checksum)>),
-}
-
-/// The tasks that nobody has begun; `None` when there will be no more.
-struct Tasks(Mutex<Option<VecDeque<Task>>>, Condvar);
-
-impl Default for Tasks {
-    fn default() -> Self {
-        Tasks(Mutex::new(Some(VecDeque::new())), Condvar::new())
-    }
-}
-
-impl Tasks {
-    /// Adds a task before all others, or after them.
-    fn add(&self, task: Task, is_first: bool) {
-        if let Some(tasks) = &mut *self.lock() {
-            match is_first {
-                true => tasks.push_front(task),
-                false => tasks.push_back(task),
-            }
-        }
-        self.1.notify_one();
-    }
-
-    fn close(&self) {
-        *self.lock() = None;
-        self.1.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Task>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next(&self) -> Option<Task> {
-        let mut tasks = self.lock();
-        loop {
-            if let Some(task) = tasks.as_mut()?.pop_front() {
-                return Some(task);
-            }
-            tasks = self.1.wait(tasks).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// Ends the threads.
-struct Closed<'a>(&'a Tasks);
-
-impl Drop for Closed<'_> {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-/// Starts threads, as many of these as possible.
-fn start<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    threads: usize,
-    tasks: &'scope Tasks,
-    sizes: Sizes,
-) -> usize {
-    for started in 0..threads {
-        let work = move || {
-            let mut inflate = Inflate::new();
-            while let Some(task) = tasks.next() {
-                // Nobody waits for a result if the decompression has ended.
-                match task {
-                    Task::Decompress(mut chunk, done) => {
-                        chunk.decompress(&mut inflate, sizes);
-                        let _ = done.send(chunk);
-                    }
-                    Task::Resolve(mut chunk, done) => {
-                        let checksum = chunk.resolve();
-                        let _ = done.send((chunk, checksum));
-                    }
-                }
-            }
-        };
-        if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-            return started;
-        }
-    }
-    threads
-}
-
 /// A part of the output, or what follows it.
 enum Piece {
     Plain(Vec<u8>, usize),
-    Chunk(Receiver<(Box<Chunk>, Checksum)>),
+    Chunk(Receiver<(Chunk, Checksum)>),
     Trailer([u8; 8]),
 }
 
@@ -184,7 +90,7 @@ struct Decompression<'a, 's> {
     /// The bit up to which the output of everything is in the pieces, and whether a block ends there, and another follows.
     position: u64,
     is_boundary: bool,
-    chunks: VecDeque<Receiver<Box<Chunk>>>,
+    chunks: VecDeque<Receiver<Chunk>>,
     pieces: VecDeque<Piece>,
     checksum: Checksum,
     spare: Spare,
@@ -236,7 +142,7 @@ impl Decompression<'_, '_> {
 
     /// Reads to the end of a chunk: what was found in it, if that begins where a block ends, and all else in order. Returns whether that
     /// was the end of all.
-    fn put_together(&mut self, chunk: Box<Chunk>, bytes: &[u8]) -> io::Result<bool> {
+    fn put_together(&mut self, chunk: Chunk, bytes: &[u8]) -> io::Result<bool> {
         let (start, is_last) = (chunk.offset * 8, chunk.is_last);
         let size = self.input.sizes.input;
         let mut chunk = Some(chunk);
@@ -280,7 +186,7 @@ impl Decompression<'_, '_> {
         Ok(is_end)
     }
 
-    fn resolve(&mut self, mut chunk: Box<Chunk>, found: Found) {
+    fn resolve(&mut self, mut chunk: Chunk, found: Found) {
         let end = chunk.know(&found, self.members.window());
         self.members.pass_over(&end, found.is_end);
         let (done, result) = channel();
@@ -339,107 +245,4 @@ fn truncated() -> io::Error {
 
 fn stopped() -> io::Error {
     io::Error::other("a thread of the decompressor stopped")
-}
-
-/// The input in chunks.
-struct Chunks<'a> {
-    input: &'a mut dyn Read,
-    sizes: Sizes,
-    offset: u64,
-    /// What the last chunk and the next one share.
-    overlap: Vec<u8>,
-    is_over: bool,
-    /// Why the input ended.
-    error: Option<io::Error>,
-}
-
-impl<'a> Chunks<'a> {
-    fn new(input: &'a mut dyn Read, sizes: Sizes) -> Self {
-        Chunks {
-            input,
-            sizes,
-            offset: 0,
-            overlap: Vec::new(),
-            is_over: false,
-            error: None,
-        }
-    }
-
-    fn read(&mut self, chunk: &mut Chunk) {
-        chunk.input.clear();
-        chunk.input.append(&mut self.overlap);
-        let length = self.sizes.input + self.sizes.overlap;
-        let missing = length - chunk.input.len();
-        let read = self.input.take(missing as u64).read_to_end(&mut chunk.input);
-        self.error = read.err();
-        self.is_over = chunk.input.len() < length;
-        chunk.is_last = self.is_over && self.error.is_none();
-        chunk.offset = self.offset;
-        if !self.is_over {
-            self.overlap.extend_from_slice(&chunk.input[self.sizes.input..]);
-            self.offset += self.sizes.input as u64;
-        }
-    }
-}
-
-/// Buffers that are not in use.
-struct Spare {
-    sizes: Sizes,
-    chunks: Vec<Box<Chunk>>,
-    inputs: Vec<Vec<u8>>,
-    plain: Vec<Vec<u8>>,
-    /// Chunks that there are, and what allows for most of them.
-    count: usize,
-    permits: Vec<Permit>,
-}
-
-impl Spare {
-    fn new(sizes: Sizes) -> Self {
-        Spare {
-            sizes,
-            chunks: Vec::new(),
-            inputs: Vec::new(),
-            plain: Vec::new(),
-            count: 0,
-            permits: Vec::new(),
-        }
-    }
-
-    /// A chunk, if there may be one more.
-    fn chunk(&mut self) -> Option<Box<Chunk>> {
-        let mut chunk = match self.chunks.pop() {
-            Some(chunk) => chunk,
-            None => {
-                if self.count >= OWN {
-                    self.permits.push(Permit::take()?);
-                }
-                self.count += 1;
-                Box::new(Chunk::new(self.sizes))
-            }
-        };
-        if chunk.input.capacity() == 0 {
-            chunk.input = self.inputs.pop().unwrap_or_default();
-        }
-        Some(chunk)
-    }
-}
-
-/// Permits that are not taken.
-static PERMITS: AtomicUsize = AtomicUsize::new(CHUNKS);
-
-/// Allows for one chunk.
-struct Permit;
-
-impl Permit {
-    fn take() -> Option<Self> {
-        let less = |permits: usize| permits.checked_sub(1);
-        let taken = PERMITS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.ok().map(|_| Permit)
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        PERMITS.fetch_add(1, Ordering::Relaxed);
-    }
 }

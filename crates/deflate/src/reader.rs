@@ -65,7 +65,9 @@ impl<R: Read> Read for Gzip<R> {
                 bytes: &self.buffer[..self.end],
                 bit: self.start,
             };
-            let read = self.members.read(&mut input, self.is_last, usize::MAX, plain);
+            let read = self
+                .members
+                .read(&mut input, self.is_last, usize::MAX, plain);
             self.start = input.bit;
             let (written, reason) = read?;
             self.checksum.update(&plain[..written]);

@@ -55,7 +55,11 @@ fn zlib(input: &[u8]) -> Outcome {
         }
         if rest.first() != Some(&0x1f) {
             let only_zeros = rest.iter().all(|byte| *byte == 0);
-            let result = if only_zeros { Ok(()) } else { Err(io::ErrorKind::InvalidData) };
+            let result = if only_zeros {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::InvalidData)
+            };
             return (plain, result);
         }
     }
@@ -87,7 +91,12 @@ fn same(
     found: Result<(), io::ErrorKind>,
     expected: Result<(), io::ErrorKind>,
 ) -> Result<(), TestCaseError> {
-    let is_damaged = |it| matches!(it, Err(io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof));
+    let is_damaged = |it| {
+        matches!(
+            it,
+            Err(io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+        )
+    };
     if !is_damaged(found) || !is_damaged(expected) {
         prop_assert_eq!(found, expected);
     }
@@ -141,7 +150,11 @@ proptest! {
 fn what_is_cut_off_has_no_end() {
     for member in [
         gzip(&[1, 2, 3].repeat(100_000), 6, every_field()),
-        gzip(b"some text that is long enough, some text", 9, GzBuilder::new()),
+        gzip(
+            b"some text that is long enough, some text",
+            9,
+            GzBuilder::new(),
+        ),
         gzip(&(0..=255).collect::<Vec<u8>>(), 0, GzBuilder::new()),
     ] {
         let (whole, _) = gunzip(&member, 1 << 20, 1 << 20);
@@ -164,7 +177,11 @@ fn all_checksums_lengths_and_flags_are_checked() {
     for (at, bit) in [(0, 0), (1, 0), (2, 0), (3, 5), (3, 6), (3, 7)] {
         let mut wrong = member.clone();
         wrong[at] ^= 1 << bit;
-        assert_eq!(gunzip(&wrong, 100, 100).1, Err(io::ErrorKind::InvalidData), "{at} {bit}");
+        assert_eq!(
+            gunzip(&wrong, 100, 100).1,
+            Err(io::ErrorKind::InvalidData),
+            "{at} {bit}"
+        );
     }
 }
 
@@ -191,7 +208,11 @@ fn what_follows_must_be_zeros_or_a_member() {
         let (plain, result) = gunzip(&[&member[..], behind].concat(), 3, 100);
         assert_eq!(plain, b"some text");
         let is_begun = behind[0] == 0x1f;
-        let kind = if is_begun { io::ErrorKind::UnexpectedEof } else { io::ErrorKind::InvalidData };
+        let kind = if is_begun {
+            io::ErrorKind::UnexpectedEof
+        } else {
+            io::ErrorKind::InvalidData
+        };
         assert_eq!(result, Err(kind), "{behind:?}");
     }
 }

@@ -15,7 +15,10 @@ fn parallel(input: &mut dyn Read, threads: usize) -> Outcome {
         plain.extend_from_slice(piece);
         Ok(true)
     });
-    (plain, result.map_err(|error| (error.kind(), error.to_string())))
+    (
+        plain,
+        result.map_err(|error| (error.kind(), error.to_string())),
+    )
 }
 
 /// In so small chunks that hardly any block is in one.
@@ -31,13 +34,21 @@ fn in_small_chunks(mut input: &[u8], size: usize, output: usize) -> Outcome {
         plain.extend_from_slice(piece);
         Ok(true)
     });
-    (plain, result.map_err(|error| (error.kind(), error.to_string())))
+    (
+        plain,
+        result.map_err(|error| (error.kind(), error.to_string())),
+    )
 }
 
 fn serial(input: impl Read) -> Outcome {
     let mut plain = Vec::new();
     let result = Gzip::new(input).read_to_end(&mut plain);
-    (plain, result.map(drop).map_err(|error| (error.kind(), error.to_string())))
+    (
+        plain,
+        result
+            .map(drop)
+            .map_err(|error| (error.kind(), error.to_string())),
+    )
 }
 
 /// As if by chance, but always the same.
@@ -45,7 +56,10 @@ struct Numbers(u64);
 
 impl Numbers {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (self.0 >> 33) % end
     }
 }
@@ -54,7 +68,11 @@ impl Numbers {
 fn sample(length: usize) -> Vec<u8> {
     let (mut numbers, mut plain) = (Numbers(7), Vec::new());
     let words: Vec<Vec<u8>> = (0..3000)
-        .map(|_| (0..2 + numbers.below(9)).map(|_| b'a' + numbers.below(26) as u8).collect())
+        .map(|_| {
+            (0..2 + numbers.below(9))
+                .map(|_| b'a' + numbers.below(26) as u8)
+                .collect()
+        })
         .collect();
     while plain.len() < length {
         let part = numbers.below(200_000) as usize;
@@ -98,7 +116,12 @@ fn chunks_of_all_sizes_give_the_same() {
     let plain = sample(3 << 20);
     for level in [1, 6, 9] {
         let member = gzip(&plain, level);
-        for (size, output) in [(1024, 4096), (5000, 100_000), (40_000, 200_000), (300_000, 33_000)] {
+        for (size, output) in [
+            (1024, 4096),
+            (5000, 100_000),
+            (40_000, 200_000),
+            (300_000, 33_000),
+        ] {
             let (found, result) = in_small_chunks(&member, size, output);
             assert_eq!(result, Ok(()), "level {level}, chunks of {size}");
             assert!(found == plain, "level {level}, chunks of {size}");
@@ -155,7 +178,10 @@ fn an_input_that_cannot_be_read_is_an_error_after_what_was_read() {
     let half = &member[..member.len() / 2];
     for threads in [0, 3] {
         let (found, result) = parallel(&mut half.chain(Broken), threads);
-        assert_eq!(result, Err((io::ErrorKind::ConnectionReset, "gone".to_owned())));
+        assert_eq!(
+            result,
+            Err((io::ErrorKind::ConnectionReset, "gone".to_owned()))
+        );
         assert!(found.len() > 1 << 20 && found == plain[..found.len()]);
     }
 }

@@ -72,7 +72,9 @@ impl Compression {
             total: 0,
         };
         if self == Compression::Gzip && threads > 0 {
-            return imgcheck_deflate::decompress(&mut input, threads, &mut |plain| output.copy(plain));
+            return imgcheck_deflate::decompress(&mut input, threads, &mut |plain| {
+                output.copy(plain)
+            });
         }
         let mut decoder = self.decoder(input, &bounds.limits)?;
         while output.write(|buffer| fill(&mut *decoder, buffer))? > 0 {}
