@@ -59,12 +59,23 @@ impl Compression {
     /// The input is damaged or truncated, a limit is exceeded ([`check_length`]), or the request was cancelled.
     pub fn decompress(
         self,
+        input: impl BufRead,
+        output: &Writer,
+        stored: impl Fn() -> u64,
+        bounds: &Bounds,
+    ) -> io::Result<()> {
+        self.decompress_on(gzip_threads(cores()), input, output, stored, bounds)
+    }
+
+    /// Decompresses gzip on so many threads besides this one.
+    fn decompress_on(
+        self,
+        threads: usize,
         mut input: impl BufRead,
         output: &Writer,
         stored: impl Fn() -> u64,
         bounds: &Bounds,
     ) -> io::Result<()> {
-        let threads = gzip_threads(cores());
         let mut output = CheckedOutput {
             output,
             stored,
@@ -153,7 +164,12 @@ fn unknown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::io::Write;
+    use std::thread;
+
+    use crate::archive::pipe::pipe;
 
     #[test]
     fn an_archive_that_is_also_compressed_by_its_magic_is_refused() {
@@ -168,6 +184,61 @@ mod tests {
             assert!(sniff(&archive(name)).is_err(), "{name:?}");
         }
         assert_eq!(sniff(&archive(b"bin")), Ok(Compression::None));
+    }
+
+    fn gzip(plain: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// What is read through the pipe, at most so much, and how the decompression ended.
+    fn decompressed(
+        blob: &[u8],
+        threads: usize,
+        bounds: &Bounds,
+        most: u64,
+    ) -> (Vec<u8>, io::Result<()>) {
+        let (writer, reader) = pipe(3, 64 << 10);
+        thread::scope(|scope| {
+            let stored = || blob.len() as u64;
+            let thread = scope.spawn(move || {
+                Compression::Gzip.decompress_on(threads, blob, &writer, stored, bounds)
+            });
+            let mut plain = Vec::new();
+            reader.take(most).read_to_end(&mut plain).unwrap();
+            (plain, thread.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn any_number_of_threads_obeys_the_limits() {
+        let plain: Vec<u8> = (0..8_000_000_u32)
+            .flat_map(|it| (it / 7).wrapping_mul(it).to_le_bytes())
+            .collect();
+        let blob = gzip(&plain);
+        assert!(blob.len() > 4 << 20);
+        for threads in [0, 1, 4] {
+            let (found, result) = decompressed(&blob, threads, &Bounds::default(), u64::MAX);
+            assert!(result.is_ok() && found == plain, "{threads}");
+            // The reader is dropped.
+            let (found, result) = decompressed(&blob, threads, &Bounds::default(), 1000);
+            assert!(result.is_ok() && found == plain[..1000], "{threads}");
+            let mut bounds = Bounds::default();
+            bounds.limits.set(Limit::LayerBytes, 10 << 20);
+            let (found, result) = decompressed(&blob, threads, &bounds, u64::MAX);
+            let error = result.unwrap_err().downcast::<LimitExceeded>().unwrap();
+            assert_eq!(error.limit, Limit::LayerBytes);
+            assert!(found.len() < 11 << 20, "{threads}");
+            bounds.cancellation.cancel();
+            let (_, result) = decompressed(&blob, threads, &bounds, u64::MAX);
+            assert!(result.unwrap_err().downcast::<LimitExceeded>().is_err());
+        }
+    }
+
+    #[test]
+    fn few_cores_are_busy_with_digests() {
+        assert_eq!([1, 2, 3, 4, 64].map(gzip_threads), [0, 0, 2, 3, 6]);
     }
 
     #[test]
