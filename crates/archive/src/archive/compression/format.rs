@@ -96,8 +96,8 @@ impl Compression {
 /// Most threads that decompress a gzip layer. More would wait for the digest of the archive, which one thread computes.
 const MOST_THREADS: usize = 6;
 
-/// How many threads decompress a gzip layer, besides those that it has anyway: to hash the blob, and to hash and read the archive.
-/// On two cores, these are busy already.
+/// How many threads decompress a gzip layer, besides those that it has anyway: to hash the blob, to hash the archive, and to read it.
+/// They keep a second core busy.
 fn gzip_threads(cores: usize) -> usize {
     match cores {
         0..=2 => 0,
