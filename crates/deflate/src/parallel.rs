@@ -105,7 +105,7 @@ impl Decompression<'_, '_> {
                 match self.input.is_over {
                     true => return Err(self.input.error.take().unwrap_or_else(truncated)),
                     // All chunks are in pieces.
-                    false => self.output_piece()?,
+                    false => self.output(self.pieces.len().saturating_sub(1))?,
                 }
                 continue;
             };
@@ -233,7 +233,9 @@ impl Decompression<'_, '_> {
     /// Outputs all pieces but the last `waiting`.
     fn output(&mut self, waiting: usize) -> io::Result<()> {
         while self.is_wanted && self.pieces.len() > waiting {
-            self.output_piece()?;
+            let output = self.output_piece();
+            self.is_wanted &= output.is_ok();
+            output?;
         }
         Ok(())
     }

@@ -199,6 +199,27 @@ fn nothing_more_is_read_when_nothing_more_is_wanted() {
     assert_eq!(pieces, 3);
 }
 
+#[test]
+fn nothing_is_output_after_an_error() {
+    let member = gzip(&sample(8 << 20), 6);
+    let mut wrong = member.clone();
+    let end = wrong.len();
+    wrong[end - 5] ^= 1;
+    let file = [wrong, member].concat();
+    let (mut first, mut longest) = (true, 0);
+    let result = decompress(&mut &file[..], 3, &mut |piece| {
+        longest += piece.len();
+        Ok(true)
+    });
+    assert_eq!(result.unwrap_err().kind(), io::ErrorKind::InvalidData);
+    assert!(longest < 9 << 20, "{longest}");
+    let result = decompress(&mut &file[..], 3, &mut |_| {
+        assert!(std::mem::take(&mut first));
+        Err(io::Error::new(io::ErrorKind::StorageFull, "full"))
+    });
+    assert_eq!(result.unwrap_err().kind(), io::ErrorKind::StorageFull);
+}
+
 /// Zeros take a thousandth: pieces come as they are made, and chunks do not grow with what is in them.
 #[test]
 fn a_bomb_is_output_in_pieces() {
