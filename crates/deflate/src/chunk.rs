@@ -5,7 +5,8 @@
 use crate::checksum::Checksum;
 use crate::error::Invalid;
 use crate::find;
-use crate::inflate::{Inflate, Input, Output, Stop, WINDOW};
+use crate::inflate::Inflate;
+use crate::stream::{Input, Output, Stop, WINDOW};
 
 /// How much is read, and decompressed, at a time.
 #[derive(Debug, Clone, Copy)]

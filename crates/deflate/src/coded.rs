@@ -4,7 +4,7 @@ use crate::bits::peek;
 use crate::code::Entry;
 use crate::codes::{Codes, Distances, Literals};
 use crate::error::Invalid;
-use crate::inflate::{Input, Output, Stop};
+use crate::stream::{Input, Output, Stop};
 use crate::symbol::{CHUNK, Symbol, put, repeat};
 
 /// The longest copy.

@@ -4,25 +4,11 @@ use crate::bits::Bits;
 use crate::coded::coded;
 use crate::codes::Codes;
 use crate::error::Invalid;
+use crate::stream::{Input, Output, Stop};
 use crate::symbol::Symbol;
 
-/// The furthest that a copy reaches back.
-pub const WINDOW: usize = 32 << 10;
 /// Symbols of a block after which the codes are packed.
 const SHORT: usize = 4 << 10;
-
-/// Why the blocks are not read any further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// More input is needed.
-    Input,
-    /// The output is full.
-    Output,
-    /// A block ended, and another follows.
-    Block,
-    /// The last block ended.
-    End,
-}
 
 /// Where the blocks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,24 +18,6 @@ enum Place {
     Fixed,
     Dynamic,
     Ended,
-}
-
-/// The input, and what was read of it.
-pub struct Input<'a> {
-    /// The bytes. A stop for more input comes at most 600 bytes before their end.
-    pub bytes: &'a [u8],
-    /// The position of the next bit.
-    pub bit: usize,
-}
-
-/// The output, what was written to it, and what is before it.
-pub struct Output<'a, S> {
-    /// The symbols.
-    pub symbols: &'a mut [S],
-    /// How many are written.
-    pub at: usize,
-    /// What was written before them, as far as a copy can reach.
-    pub history: &'a [S],
 }
 
 /// Reads blocks, in pieces of any length.

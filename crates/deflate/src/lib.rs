@@ -14,6 +14,7 @@ mod inflate;
 mod members;
 mod parallel;
 mod reader;
+mod stream;
 mod symbol;
 mod tasks;
 

@@ -4,7 +4,8 @@ use std::io;
 
 use crate::error::Invalid;
 use crate::header::Header;
-use crate::inflate::{Inflate, Input, Output, Stop, WINDOW};
+use crate::inflate::Inflate;
+use crate::stream::{Input, Output, Stop, WINDOW};
 
 /// The first byte of a member.
 const MAGIC: u8 = 0x1f;

@@ -11,8 +11,8 @@ use std::thread;
 use crate::checksum::Checksum;
 use crate::chunk::{Chunk, Found, Sizes};
 use crate::chunks::{Chunks, Spare};
-use crate::inflate::{Input, WINDOW};
 use crate::members::{Members, Reason};
+use crate::stream::{Input, WINDOW};
 use crate::tasks::{Closed, Task, Tasks, start};
 
 /// Bytes that are decompressed in order at a time.

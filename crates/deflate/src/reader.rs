@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use crate::checksum::Checksum;
-use crate::inflate::Input;
 use crate::members::{Members, Reason};
+use crate::stream::Input;
 
 /// Bytes of input that are read at a time.
 const BUFFER: usize = 128 << 10;
