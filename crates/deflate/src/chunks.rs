@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::chunk::{Chunk, Sizes};
 
 /// Chunks that all decompressions of the program have at most, besides [`OWN`] of each: they take most of the memory.
-const CHUNKS: usize = 16;
+const CHUNKS: usize = 6;
 /// Chunks that each decompression has, whatever the others do.
 const OWN: usize = 2;
 
