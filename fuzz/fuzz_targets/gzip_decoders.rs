@@ -1,24 +1,19 @@
-//! A deflate stream (RFC 1951), or a gzip member (RFC 1952) where it begins as one, read by ISA-L and by zlib-rs in the same pieces: both
-//! give the same bytes and end at the same place, or both refuse it. The checksum of a stream is made for it, so that what is behind the
-//! check is reached.
+//! A deflate stream (RFC 1951), or a gzip file (RFC 1952) where it begins as one, read by imgcheck on one thread in pieces, and on two in
+//! chunks that are shorter than its blocks, and by zlib-rs: all give the same bytes, or refuse it. The checksum of a stream is made for it,
+//! so that what is behind the check is reached, and it is read behind 32 KiB of other data, too, so that its blocks are found.
+
+use std::io::{self, Read};
 
 use arbitrary::Arbitrary;
 use flate2::{Crc, Decompress, FlushDecompress, Status};
-use imgcheck_isal::{Invalid, Member};
+use imgcheck_deflate::{Gzip, Sizes, decompress_in};
 
 /// A short stream can become long: one of more bytes is not compared.
 const LONGEST: usize = 1 << 20;
 const GZIP_MAGIC: &[u8] = b"\x1f\x8b";
 const HEADER: &[u8] = b"\x1f\x8b\x08\0\0\0\0\0\0\x03";
+const WINDOW: usize = 32 << 10;
 const WINDOW_BITS: u8 = 15;
-
-/// What zlib-rs refuses, as zlib and gzip do, and ISA-L reads: codes that leave bits without a meaning, which no compressor writes.
-const READ_BY_ISA_L: [&str; 4] = [
-    "invalid code lengths set",
-    "invalid literal/lengths set",
-    "invalid distances set",
-    "invalid code -- missing end-of-block",
-];
 
 #[derive(Arbitrary, Debug)]
 pub struct Input<'a> {
@@ -33,47 +28,40 @@ pub fn fuzz(input: Input<'_>) {
         output: 1 << (input.pieces >> 4),
     };
     if input.bytes.starts_with(GZIP_MAGIC) {
-        member(input.bytes, &pieces);
-    } else {
-        stream(input.bytes, &pieces);
+        compare(input.bytes, members(input.bytes), &pieces);
+        return;
     }
+    compare_stream(Vec::new(), input.bytes, &pieces);
+    compare_stream(vec![7; WINDOW], input.bytes, &pieces);
 }
 
-fn member(member: &[u8], pieces: &Pieces) {
-    let rust = zlib_rs(Decompress::new_gzip(WINDOW_BITS), member, pieces);
-    match (isa_l(member, pieces), rust) {
-        (Outcome::TooLong, _) | (_, Outcome::TooLong) => {}
-        (_, Outcome::Damaged(reason)) if READ_BY_ISA_L.contains(&reason) => {}
-        (isa_l, rust) if isa_l.is_whole() || rust.is_whole() => assert_eq!(isa_l, rust),
-        _ => {}
-    }
-}
-
-fn stream(stream: &[u8], pieces: &Pieces) {
-    let expected = zlib_rs(Decompress::new(false), stream, pieces);
-    match &expected {
-        Outcome::Whole { plain, consumed } => {
-            let mut crc = Crc::new();
-            crc.update(plain);
-            let [sum, length] = [crc.sum(), crc.amount()].map(u32::to_le_bytes);
-            let member = [HEADER, &stream[..*consumed], &sum, &length].concat();
-            // What follows is of somebody else.
-            let found = isa_l(&[&member, &stream[*consumed..]].concat(), pieces);
-            let (plain, consumed) = (plain.clone(), member.len());
-            assert_eq!(found, Outcome::Whole { plain, consumed });
-        }
-        Outcome::TooLong => {}
-        Outcome::Cut => {
-            let found = isa_l(&[HEADER, stream].concat(), pieces);
-            assert!(found.is_refused(), "zlib-rs wants more: {found:?}");
-        }
-        Outcome::Damaged(reason) if READ_BY_ISA_L.contains(reason) => {}
-        Outcome::Damaged(_) | Outcome::WrongSum => {
-            // With room for a checksum: a wrong one would say that the stream itself was accepted.
-            let found = isa_l(&[HEADER, stream, &[0; 8]].concat(), pieces);
-            assert!(found.is_refused(), "{expected:?}, and ISA-L: {found:?}");
-        }
-    }
+/// Compares what is made of a stream behind a stored block with these bytes.
+fn compare_stream(before: Vec<u8>, stream: &[u8], pieces: &Pieces) {
+    let length = before.len() as u16;
+    let stored = [
+        &[0][..],
+        &length.to_le_bytes(),
+        &(!length).to_le_bytes(),
+        &before,
+    ]
+    .concat();
+    let stream = [&stored, stream].concat();
+    let (expected, consumed) = member(Decompress::new(false), &stream);
+    let mut crc = Crc::new();
+    crc.update(&expected.plain);
+    let [sum, length] = [crc.sum(), crc.amount()].map(u32::to_le_bytes);
+    // With a checksum even where the stream is damaged: it must not be reached.
+    let file = [HEADER, &stream[..consumed], &sum, &length].concat();
+    let is_cut = expected.end == End::Cut;
+    compare(
+        if is_cut {
+            &file[..file.len() - 8]
+        } else {
+            &file
+        },
+        expected,
+        pieces,
+    );
 }
 
 struct Pieces {
@@ -81,86 +69,129 @@ struct Pieces {
     output: usize,
 }
 
-#[derive(Debug, PartialEq)]
-enum Outcome {
-    Whole { plain: Vec<u8>, consumed: usize },
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Whole,
     TooLong,
     Cut,
-    Damaged(&'static str),
-    WrongSum,
+    Damaged,
 }
 
-impl Outcome {
-    fn is_whole(&self) -> bool {
-        matches!(self, Outcome::Whole { .. })
+#[derive(Debug)]
+struct Outcome {
+    plain: Vec<u8>,
+    end: End,
+}
+
+fn compare(file: &[u8], expected: Outcome, pieces: &Pieces) {
+    for found in [on_one_thread(file, pieces), on_two_threads(file, pieces)] {
+        if [found.end, expected.end].contains(&End::TooLong) {
+            continue;
+        }
+        // Damage near the end of the input can look like a cut.
+        let is_whole = [found.end, expected.end].map(|end| end == End::Whole);
+        assert_eq!(
+            is_whole[0], is_whole[1],
+            "{:?}, not {:?}",
+            found.end, expected.end
+        );
+        // Before an error, decoders hold back more or less.
+        let common = found.plain.len().min(expected.plain.len());
+        assert_eq!(found.plain[..common], expected.plain[..common]);
+        assert!(!is_whole[0] || found.plain.len() == expected.plain.len());
     }
+}
 
-    fn is_refused(&self) -> bool {
-        matches!(self, Outcome::Cut | Outcome::Damaged(_))
+/// Gives at most so many bytes at a time.
+struct InPieces<'a>(&'a [u8], usize);
+
+impl Read for InPieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..count])
     }
 }
 
-/// The text if it is one of [`READ_BY_ISA_L`].
-fn known(message: Option<&str>) -> &'static str {
-    let mut texts = READ_BY_ISA_L.into_iter();
-    texts.find(|text| message == Some(text)).unwrap_or_default()
+fn end(error: &io::Error) -> End {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => End::Cut,
+        _ => End::Damaged,
+    }
 }
 
-/// What one call of a decoder used and wrote, and whether the member ended.
-type Step = (usize, usize, bool);
-
-fn isa_l(input: &[u8], pieces: &Pieces) -> Outcome {
-    let mut decoder = Member::default();
-    decode(input, pieces, |input, output| {
-        let step = decoder
-            .inflate(input, output)
-            .map_err(|invalid| match invalid {
-                Invalid::Header | Invalid::Data => Outcome::Damaged(""),
-                Invalid::Checksum => Outcome::WrongSum,
-            })?;
-        Ok((step.consumed, step.produced, step.end))
-    })
-}
-
-fn zlib_rs(mut decoder: Decompress, input: &[u8], pieces: &Pieces) -> Outcome {
-    decode(input, pieces, |input, output| {
-        let (consumed, produced) = (decoder.total_in(), decoder.total_out());
-        let status = decoder
-            .decompress(input, output, FlushDecompress::None)
-            .map_err(|error| Outcome::Damaged(known(error.message())))?;
-        Ok((
-            (decoder.total_in() - consumed) as usize,
-            (decoder.total_out() - produced) as usize,
-            status == Status::StreamEnd,
-        ))
-    })
-}
-
-fn decode(
-    input: &[u8],
-    pieces: &Pieces,
-    mut step: impl FnMut(&[u8], &mut [u8]) -> Result<Step, Outcome>,
-) -> Outcome {
-    let (mut plain, mut rest) = (Vec::new(), input);
-    loop {
-        // Vectors of exactly this length, so that Valgrind sees what is read or written behind them.
-        let piece = rest[..pieces.input.min(rest.len())].to_vec();
-        let mut output = vec![0; pieces.output];
-        let (consumed, produced, end) = match step(&piece, &mut output) {
-            Ok(step) => step,
-            Err(outcome) => return outcome,
-        };
-        plain.extend_from_slice(&output[..produced]);
-        rest = &rest[consumed..];
+fn on_one_thread(file: &[u8], pieces: &Pieces) -> Outcome {
+    let mut reader = Gzip::new(InPieces(file, pieces.input));
+    let (mut plain, mut buffer) = (Vec::new(), vec![0; pieces.output]);
+    let end = loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => break End::Whole,
+            Ok(count) => plain.extend_from_slice(&buffer[..count]),
+            Err(error) => break end(&error),
+        }
         if plain.len() > LONGEST {
-            return Outcome::TooLong;
+            break End::TooLong;
         }
-        if end {
-            let consumed = input.len() - rest.len();
-            return Outcome::Whole { plain, consumed };
+    };
+    Outcome { plain, end }
+}
+
+fn on_two_threads(file: &[u8], pieces: &Pieces) -> Outcome {
+    let sizes = Sizes {
+        input: 1024,
+        overlap: 1024,
+        output: 3 * WINDOW,
+        symbols: 2 * WINDOW,
+    };
+    let mut plain = Vec::new();
+    let mut input = InPieces(file, pieces.input);
+    let result = decompress_in(sizes, &mut input, 1, &mut |piece| {
+        plain.extend_from_slice(piece);
+        Ok(plain.len() <= LONGEST)
+    });
+    let end = match result {
+        _ if plain.len() > LONGEST => End::TooLong,
+        Ok(()) => End::Whole,
+        Err(error) => end(&error),
+    };
+    Outcome { plain, end }
+}
+
+/// What zlib-rs makes of a gzip file.
+fn members(file: &[u8]) -> Outcome {
+    let (mut plain, mut rest) = (Vec::new(), file);
+    let end = loop {
+        let (one, consumed) = member(Decompress::new_gzip(WINDOW_BITS), rest);
+        plain.extend(one.plain);
+        rest = &rest[consumed..];
+        if one.end != End::Whole {
+            break one.end;
         }
-        if rest.is_empty() && produced == 0 {
-            return Outcome::Cut;
+        if plain.len() > LONGEST {
+            break End::TooLong;
         }
+        if rest.first() != Some(&GZIP_MAGIC[0]) {
+            let is_padded = rest.iter().all(|byte| *byte == 0);
+            break if is_padded { End::Whole } else { End::Damaged };
+        }
+    };
+    Outcome { plain, end }
+}
+
+/// What zlib-rs makes of a member or of a stream, and how much of the input that is.
+fn member(mut decoder: Decompress, input: &[u8]) -> (Outcome, usize) {
+    let mut plain = Vec::new();
+    loop {
+        let (consumed, length) = (decoder.total_in() as usize, plain.len());
+        plain.reserve(WINDOW);
+        let status = decoder.decompress_vec(&input[consumed..], &mut plain, FlushDecompress::None);
+        let consumed = decoder.total_in() as usize;
+        let end = match status {
+            Err(_) => End::Damaged,
+            Ok(Status::StreamEnd) => End::Whole,
+            Ok(_) if plain.len() > LONGEST => End::TooLong,
+            Ok(_) if consumed == input.len() && plain.len() == length => End::Cut,
+            Ok(_) => continue,
+        };
+        return (Outcome { plain, end }, consumed);
     }
 }

@@ -1,5 +1,5 @@
-//! Streamed layers: one thread reads and hashes the blob, one decompresses it, one walks the archive, hashes it and reads its ELF
-//! files. A plain archive needs neither the second thread nor the second hash.
+//! Streamed layers: one thread reads and hashes the blob, one or several decompress it, one hashes the archive, and one walks it and reads
+//! its ELF files. A plain archive is only hashed as a blob.
 
 use std::collections::BTreeMap;
 use std::io;

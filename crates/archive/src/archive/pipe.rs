@@ -28,7 +28,13 @@ pub struct Reader {
     empty: Sender<Buffer>,
     current: Buffer,
     position: usize,
-    hasher: Option<Hasher>,
+}
+
+/// Computes the digest of what goes through a pipe, on a thread of its own.
+#[derive(Debug)]
+pub struct Hashing {
+    full: Receiver<Buffer>,
+    hashed: Sender<Buffer>,
 }
 
 /// A pipe of `count` buffers of `size` bytes.
@@ -51,7 +57,6 @@ pub fn pipe(count: usize, size: usize) -> (Writer, Reader) {
             empty,
             current: Buffer::default(),
             position: 0,
-            hasher: None,
         },
     )
 }
@@ -73,18 +78,19 @@ impl Writer {
 }
 
 impl Reader {
-    /// Computes the digest of all bytes that are read.
-    pub fn hashed(self) -> Self {
-        Reader {
-            hasher: Some(Hasher::default()),
-            ..self
-        }
+    /// Hashes all bytes before they are read.
+    pub fn hashed(self) -> (Hashing, Self) {
+        let (hashed, full) = channel();
+        let hashing = Hashing {
+            full: self.full,
+            hashed,
+        };
+        (hashing, Reader { full, ..self })
     }
 
-    /// Reads to the end, and returns the digest of a [`Reader::hashed`].
-    pub fn finish(mut self) -> Option<String> {
+    /// Reads to the end.
+    pub fn finish(mut self) {
         while self.next_buffer() {}
-        self.hasher.map(Hasher::finish)
     }
 
     /// False at the end.
@@ -92,9 +98,6 @@ impl Reader {
         let Ok(next) = self.full.recv() else {
             return false;
         };
-        if let Some(hasher) = &mut self.hasher {
-            hasher.update(&next.bytes[..next.length]);
-        }
         self.position = 0;
         let used = std::mem::replace(&mut self.current, next);
         if !used.bytes.is_empty() {
@@ -102,6 +105,20 @@ impl Reader {
             let _ = self.empty.send(used);
         }
         true
+    }
+}
+
+impl Hashing {
+    /// Hashes until the writer or the reader is dropped, and returns the digest.
+    pub fn run(self) -> String {
+        let mut hasher = Hasher::default();
+        for buffer in self.full {
+            hasher.update(&buffer.bytes[..buffer.length]);
+            if self.hashed.send(buffer).is_err() {
+                break;
+            }
+        }
+        hasher.finish()
     }
 }
 
@@ -165,6 +182,34 @@ mod tests {
             found
         });
         assert_eq!(found, source[10..]);
+    }
+
+    #[test]
+    fn bytes_are_hashed_on_the_way() {
+        let (writer, reader) = pipe(2, 7);
+        let (hashing, mut reader) = reader.hashed();
+        let source: Vec<u8> = (0..=255).collect();
+        let (mut rest, mut found) = (&source[..], [0; 100]);
+        let digest = std::thread::scope(|scope| {
+            scope.spawn(move || while writer.write(|buffer| rest.read(buffer)).unwrap() > 0 {});
+            let hashing = scope.spawn(|| hashing.run());
+            reader.read_exact(&mut found).unwrap();
+            reader.finish();
+            hashing.join().unwrap()
+        });
+        assert_eq!(found, source[..100]);
+        assert_eq!(digest, imgcheck_base::digest::sha256(&source));
+    }
+
+    #[test]
+    fn hashing_ends_when_the_reader_is_dropped() {
+        let (writer, reader) = pipe(2, 7);
+        let (hashing, reader) = reader.hashed();
+        drop(reader);
+        std::thread::scope(|scope| {
+            scope.spawn(|| hashing.run());
+            while writer.write(|buffer| Ok(buffer.len())).unwrap() > 0 {}
+        });
     }
 
     #[test]

@@ -41,16 +41,20 @@ impl Stream<'_> {
             let compression = sniff(blob.fill_buf().unwrap_or_default());
             let (entries, diff_id, decompressed) = match compression {
                 Ok(Compression::None) => {
-                    let (entries, _) = self.walk(blob, read);
+                    let entries = self.walk(blob, read);
                     (entries, None, Ok(()))
                 }
                 Ok(compression) => {
                     let (writer, archive) = pipe(ARCHIVE_BUFFERS, BUFFER);
+                    let (hashing, archive) = archive.hashed();
                     let decompressing = thread::Builder::new()
                         .spawn_scoped(scope, move || self.decompress(compression, blob, &writer))
                         .map_err(|error| self.no_thread(&error))?;
-                    let (entries, diff_id) = self.walk(archive.hashed(), read);
-                    (entries, diff_id, join(decompressing))
+                    let hashing = thread::Builder::new()
+                        .spawn_scoped(scope, move || hashing.run())
+                        .map_err(|error| self.no_thread(&error))?;
+                    let entries = self.walk(archive, read);
+                    (entries, Some(join(hashing)), join(decompressing))
                 }
                 Err(problem) => {
                     drop(blob);
@@ -81,19 +85,16 @@ impl Stream<'_> {
         })
     }
 
-    /// The entries of an archive, and its digest if the reader hashes it.
+    /// The entries of an archive, which is read to its end.
     fn walk(
         &self,
         archive: Reader,
         read: impl FnOnce(&mut Walk<Reader>) -> Result<Vec<Entry>>,
-    ) -> (Result<Vec<Entry>>, Option<String>) {
+    ) -> Result<Vec<Entry>> {
         let mut walk = Walk::new(archive, self.context.bounds.limits);
-        let entries = read(&mut walk);
-        let digest = match &entries {
-            Ok(_) => walk.into_input().finish(),
-            Err(_) => None,
-        };
-        (entries, digest)
+        let entries = read(&mut walk)?;
+        walk.into_input().finish();
+        Ok(entries)
     }
 
     /// Reads and hashes the blob to its end even if its bytes are no longer needed: then the digest says whether the blob or its

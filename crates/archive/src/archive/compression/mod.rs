@@ -2,7 +2,6 @@
 
 mod decompressed;
 mod format;
-pub mod gzip;
 pub mod zstd;
 
 pub use decompressed::Decompressed;
