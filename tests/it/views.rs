@@ -252,3 +252,13 @@ fn a_tree_names_who_uses_a_library_of_the_host() {
         "{error}"
     );
 }
+
+#[test]
+fn evidence_that_findings_share_is_shown_once() {
+    let (code, text) = run(&[MISLABELLED], &["--expect", "torch==2.9.*"]);
+    assert_eq!(code, 1);
+    assert_eq!(text.matches("2.8.0 (string in ").count(), 1, "{text}");
+    let (_, expectation) = text.split_once("error[policy-expectation]").unwrap();
+    let shared = "evidence  the same as for claim-torch-version above";
+    assert!(expectation.contains(shared), "{text}");
+}

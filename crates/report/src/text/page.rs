@@ -1,12 +1,15 @@
 //! A page in Markdown for a terminal.
 
 use super::style::BOLD;
-use super::wrap::{WIDEST, wrap};
+use super::wrap::wrap;
 use crate::printable;
+
+/// The width of a page that is not shown by a terminal.
+const OF_A_FILE: u16 = 80;
 
 /// Headings in bold, prose within the width of the terminal, blocks as they are. `None` for a width that is unknown.
 pub fn page(markdown: &str, width: Option<u16>) -> String {
-    let width = width.unwrap_or(WIDEST);
+    let width = width.unwrap_or(OF_A_FILE);
     let mut out = String::new();
     let mut prose: Vec<&str> = Vec::new();
     let mut is_block = false;
