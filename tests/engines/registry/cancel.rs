@@ -56,18 +56,18 @@ fn ends_soon_at(reference: &str) {
     let target = ImageReference::parse(reference);
     for has_deadline in [false, true] {
         let cancellation = Cancellation::default();
+        let start = Instant::now();
         let request = Request {
             registries: registries(),
             bounds: Bounds {
                 cancellation: match has_deadline {
-                    true => cancellation.with_deadline(Instant::now() + BEFORE),
+                    true => cancellation.with_deadline(start + BEFORE),
                     false => cancellation.clone(),
                 },
                 ..Bounds::default()
             },
             ..Request::default()
         };
-        let start = Instant::now();
         let canceller = (!has_deadline).then(|| {
             thread::spawn(move || {
                 thread::sleep(BEFORE);
