@@ -61,10 +61,10 @@ mod tests {
                 let (Some(name), Some(long)) = (option.get_env(), option.get_long()) else {
                     continue;
                 };
-                let name = name.to_str().unwrap();
+                let name = name.to_string_lossy();
                 let expected = format!("IMGCHECK_{}", long.replace('-', "_").to_uppercase());
                 assert!(
-                    name == expected || OTHER_NAMES.contains(&name),
+                    name == expected || OTHER_NAMES.contains(&&*name),
                     "{} --{long}: {name}",
                     command.get_name()
                 );

@@ -3,29 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::{CauseSize, SizedPath, largest};
+use super::facts::{Cause, CauseSize, SizedPath, largest};
 use imgcheck_image::{FileIdentity, LayerFacts, Node, RootFilesystem};
-
-/// Why a container probably does not need bytes.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// A later layer replaces or removes the file.
-    Replaced,
-    /// A cache of pip, uv, conda, apt or another program that installs.
-    Cache,
-    /// Another copy of a GPU library, which the processes of the image do not load.
-    Duplicate,
-    /// A static library.
-    StaticLibrary,
-    /// GPU code that none of the given GPUs can select.
-    GpuCode,
-}
 
 /// The caches of programs that install: `rules/knowledge/size.yaml`.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Directories, PackageSize};
+use super::facts::{Directories, PackageSize};
 use crate::stack::Distribution;
 use imgcheck_base::version::requirement::normalized;
 

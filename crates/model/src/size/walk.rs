@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::causes::{Caches, Cause};
-use super::{CauseSize, Directories, SizedPath, largest};
+use super::causes::Caches;
+use super::facts::{Cause, CauseSize, Directories, SizedPath, largest};
 use imgcheck_image::{FileIdentity, Node, RootFilesystem};
 
 /// Directories with a content that is told apart one level deeper.
@@ -34,7 +34,9 @@ struct Open<'r> {
     /// Where its bytes are counted.
     group: Rc<str>,
     /// Levels below a directory of Python packages; 0 elsewhere.
-    package_depth: u8,
+    package_depth: usize,
+    /// Whether it is in a cache, which is counted as a whole.
+    is_cache: bool,
 }
 
 /// Counts the files of a root. `duplicates` has what is known of those that are further copies.
@@ -58,6 +60,7 @@ pub(super) fn walk(
         path: String::new(),
         group: "/".into(),
         package_depth: 0,
+        is_cache: false,
     };
     // A file that is also linked from elsewhere is not only in a cache: caches come last.
     let mut found = Vec::new();
@@ -87,18 +90,17 @@ impl Count<'_> {
         cache: impl Fn(&str) -> Option<String>,
         found: &mut Vec<(Open<'r>, String)>,
     ) {
-        let is_cache = top.package_depth == CACHE;
         let mut open = vec![top];
         while let Some(directory) = open.pop() {
             let mut inner = Vec::new();
             for node in directory.node.children() {
                 if !node.is_directory() {
-                    self.file(node, &directory, is_cache);
+                    self.file(node, &directory);
                     continue;
                 }
                 let below = directory.child(node);
                 match cache(&below.path[1..]) {
-                    Some(detail) => found.push((below.as_cache(), detail)),
+                    Some(detail) => found.push((below.into_cache(), detail)),
                     None => inner.push(below),
                 }
             }
@@ -106,7 +108,7 @@ impl Count<'_> {
         }
     }
 
-    fn file(&mut self, node: Node, directory: &Open, is_cache: bool) {
+    fn file(&mut self, node: Node, directory: &Open) {
         let (bytes, identity) = (node.size(), node.identity());
         let Some(identity) = identity.filter(|it| bytes > 0 && self.seen.insert(*it)) else {
             return;
@@ -123,7 +125,7 @@ impl Count<'_> {
             .or_default() += bytes;
         let path = || format!("{}/{}", directory.path, node.name());
         match self.duplicates.get(&identity) {
-            _ if is_cache => {}
+            _ if directory.is_cache => {}
             Some(detail) => self.add(Cause::Duplicate, path(), bytes, detail.clone()),
             None if node.name().ends_with(".a") => {
                 self.add(Cause::StaticLibrary, path(), bytes, String::new());
@@ -158,26 +160,21 @@ impl Count<'_> {
     }
 }
 
-/// The depth of everything in a cache, which is counted where the cache is.
-const CACHE: u8 = u8::MAX;
-
 impl<'r> Open<'r> {
     fn child(&self, node: Node<'r>) -> Self {
         let path = format!("{}/{}", self.path, node.name());
-        let is_python = PYTHON.contains(&node.name());
         let package_depth = match self.package_depth {
-            CACHE => CACHE,
-            _ if is_python => 1,
+            _ if PYTHON.contains(&node.name()) => 1,
             0 => 0,
-            depth => (depth + 1).min(CACHE - 1),
+            depth => depth + 1,
         };
         let levels = path.matches('/').count();
         let deeper = usize::from(DEEPER.iter().any(|it| path.starts_with(it)));
         let has_group = match package_depth {
-            CACHE => false,
+            _ if self.is_cache => false,
             0 => levels <= 2 + deeper,
             // Metadata counts where the packages are.
-            2 if node.name().ends_with("-info") => false,
+            2 => !node.name().ends_with("-info"),
             depth => depth <= 3,
         };
         Open {
@@ -188,13 +185,14 @@ impl<'r> Open<'r> {
             },
             path,
             package_depth,
+            is_cache: self.is_cache,
         }
     }
 
-    fn as_cache(self) -> Self {
+    fn into_cache(self) -> Self {
         Open {
             group: self.path.as_str().into(),
-            package_depth: CACHE,
+            is_cache: true,
             ..self
         }
     }

@@ -53,8 +53,10 @@ fn write_one(
     let reference = facts.reference.as_deref();
     caret(out, reference, finding.claim.as_ref(), width);
     for (label, text) in details(Some(facts), finding) {
-        if !matches!(label, "claim" | "help") && !(label == "evidence" && shown.is_some()) {
-            field(out, label, &text, width);
+        match label {
+            "claim" | "help" => {}
+            "evidence" if shown.is_some() => {}
+            label => field(out, label, &text, width),
         }
     }
     match shown {
