@@ -51,10 +51,10 @@ fn an_image_that_nobody_read_is_denied_then_read_once_and_judged() {
     assert_eq!(server.validate(&other)["allowed"], true);
     assert_eq!(registry.count("blobs"), blobs);
     assert!(server.metric("imgcheck_lookups_total{of=\"verdict\",found=\"true\"}") >= 1.0);
-    assert_eq!(
-        server.metric("imgcheck_scans_total{outcome=\"success\"}"),
-        1.0
-    );
+    // The facts are there a moment before the scan ends.
+    server.wait_for("the end of the scan", |it| {
+        it.metric("imgcheck_scans_total{outcome=\"success\"}") == 1.0
+    });
 }
 
 #[test]
