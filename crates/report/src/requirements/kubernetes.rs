@@ -35,6 +35,9 @@ pub fn affinities(images: &[ImageReport], known: &GpuTable) -> String {
     for image in images {
         let needs = Requirements::of(image, known);
         out.push_str(&format!("# {}\n", one_line(needs.name)));
+        if needs.gpus.is_empty() && needs.has_gpu_code {
+            out.push_str("# which GPUs run its code is not known\n");
+        }
         let terms = terms(&needs);
         if terms.is_empty() {
             continue;

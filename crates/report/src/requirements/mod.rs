@@ -24,7 +24,9 @@ pub(crate) struct Requirements<'r> {
     pub name: &'r str,
     /// `linux/amd64`; empty for a root directory.
     pub platform: &'r str,
-    /// The GPUs that the main process has code for. Empty if it has no GPU code of its own.
+    /// Whether any file has GPU code.
+    pub has_gpu_code: bool,
+    /// The GPUs that certainly run the code of the main process. Empty if it has none of its own, or if nothing is certain.
     pub gpus: Vec<SupportedGpu>,
     /// The driver that the CUDA runtime needs; null without one.
     pub driver: Option<&'r DriverFloor>,
@@ -56,6 +58,7 @@ impl<'r> Requirements<'r> {
             reference: facts.reference.as_deref(),
             name: facts.name(),
             platform: &facts.platform,
+            has_gpu_code: !facts.gpu.libraries.is_empty(),
             gpus: gpus.filter_map(|it| SupportedGpu::of(it, known)).collect(),
             driver: facts.driver.as_ref(),
             cuda_compat: loaded("cuda-compat").map(|it| it.version.as_str()),

@@ -43,22 +43,23 @@ fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
         });
         named.collect::<Vec<_>>().join(", ")
     };
-    match needs.gpus.is_empty() {
-        true => fields.push((
-            "GPU",
-            "none: its main process has no GPU code of its own".to_owned(),
-        )),
-        false => {
+    match (needs.gpus.is_empty(), needs.has_gpu_code) {
+        (true, false) => fields.push(("GPU", "none: no file has GPU code".to_owned())),
+        (true, true) => {
+            let unknown = "not known: its main process has no GPU code of its own, or none that certainly runs";
+            fields.push(("GPU", unknown.to_owned()));
+        }
+        (false, _) => {
+            let capabilities = with(false);
             fields.push((
                 "GPU",
-                format!("one with the compute capability {}", with(false)),
+                format!("one with the compute capability {capabilities}"),
             ));
             let by_ptx = with(true);
             if !by_ptx.is_empty() {
-                fields.push((
-                    "",
-                    format!("or, by PTX that the driver compiles at the first start: {by_ptx}"),
-                ));
+                let text =
+                    format!("or, by PTX that the driver compiles at the first start: {by_ptx}");
+                fields.push(("", text));
             }
         }
     }
