@@ -1,6 +1,6 @@
 //! A part of the input that is decompressed before what comes before it is known, as in pugz (Kerbiriou and Chikhi, "Parallel decompression
 //! of gzip-compressed files and random access to DNA sequences", 2019): bytes that are copied from the unknown window are written as their
-//! places in it, until there are none among the last 32 KiB.
+//! places in it, until the last 32 KiB have none.
 
 use crate::checksum::Checksum;
 use crate::error::Invalid;

@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<S: Symbol> Output<'_, S> {
-    /// Copies as much as there is room for, and returns what is left of it. The distance is within the history.
+    /// Copies as much as fits, and returns the rest. The distance is within the history.
     fn copy(&mut self, length: usize, distance: usize) -> Option<(usize, usize)> {
         let count = length.min(self.symbols.len() - self.at);
         repeat_history(self.symbols, self.at, distance, count, self.history);

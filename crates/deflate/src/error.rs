@@ -12,7 +12,7 @@ pub enum Invalid {
     BlockType,
     /// The length of a stored block contradicts its complement.
     StoredLength,
-    /// The Huffman codes of a block are more or fewer than fit, or there is none for the end of the block.
+    /// The code lengths of a block make too many or too few Huffman codes, or none for the end of the block.
     CodeLengths,
     /// A code that has no meaning.
     Symbol,

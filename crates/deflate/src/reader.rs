@@ -38,7 +38,7 @@ impl<R: Read> Gzip<R> {
         }
     }
 
-    /// Moves what is left of the input to the front, and reads more.
+    /// Moves the unused input to the front, and reads more.
     fn refill(&mut self) -> io::Result<()> {
         let used = (self.start / 8).min(self.end);
         self.buffer.copy_within(used..self.end, 0);

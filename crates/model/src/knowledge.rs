@@ -75,9 +75,7 @@ impl Knowledge {
 
 /// Directories that programs which install fill.
 pub fn caches() -> Result<Caches> {
-    let broken =
-        |error: globset::Error| Error::unsupported("rules/knowledge/size.yaml", error.to_string());
-    Caches::new(table("size")?).map_err(broken)
+    Caches::new(table("size")?)
 }
 
 /// How versions are written into tags, labels and variables. The patterns are compiled when a reference first needs them.

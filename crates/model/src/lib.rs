@@ -3,6 +3,7 @@
 
 pub mod claims;
 pub mod finding;
+mod globs;
 pub mod imports;
 pub mod knowledge;
 pub mod process;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobSet;
 use serde::Deserialize;
 
 use super::plan::{FirstUse, LoadPlan, Preload, ReleasePlan};
-use imgcheck_base::error::{Error, Result};
+use crate::globs::{broken, globs};
+use imgcheck_base::error::Result;
 use imgcheck_base::version;
 use imgcheck_loader::HostLibrary;
 
@@ -207,12 +208,6 @@ pub(super) fn fits(version: &str, specifiers: &str) -> bool {
     specifiers.is_empty() || version::satisfies(&numbers.join("."), specifiers) == Ok(Some(true))
 }
 
-fn broken(table: &str, problem: &str) -> Error {
-    Error::Rule {
-        problem: format!("rules/knowledge/{table}.yaml: {problem}"),
-    }
-}
-
 /// The names that lists, layouts and specifiers must have.
 fn check(plan: &LoadPlan) -> std::result::Result<(), String> {
     let specifiers = |text: &str| match text {
@@ -287,15 +282,6 @@ fn users(plans: &BTreeMap<String, LoadPlan>) -> Result<(Vec<(String, usize)>, Gl
         }
     }
     Ok((uses, globs("processes", &patterns)?))
-}
-
-fn globs(table: &str, patterns: &[String]) -> Result<GlobSet> {
-    let wrong = |error: globset::Error| broken(table, &error.to_string());
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(Glob::new(pattern).map_err(wrong)?);
-    }
-    set.build().map_err(wrong)
 }
 
 fn compile(row: &ExecutablesRow) -> Result<Executables> {

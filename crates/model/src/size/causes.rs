@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobSet;
 use serde::Deserialize;
 
 use super::facts::{Cause, CauseSize, SizedPath, largest};
+use crate::globs::globs;
+use imgcheck_base::error::Result;
 use imgcheck_image::{FileIdentity, LayerFacts, Node, RootFilesystem};
 
 /// The caches of programs that install: `rules/knowledge/size.yaml`.
@@ -39,14 +41,11 @@ impl Caches {
     ///
     /// # Errors
     /// A glob is invalid.
-    pub fn new(table: CachesTable) -> Result<Self, globset::Error> {
-        let mut directories = GlobSetBuilder::new();
-        for row in &table.caches {
-            directories.add(Glob::new(&row.directory)?);
-        }
+    pub fn new(table: CachesTable) -> Result<Self> {
+        let directories = table.caches.iter().map(|it| it.directory.clone());
         Ok(Caches {
+            directories: globs("size", &directories.collect::<Vec<_>>())?,
             rows: table.caches,
-            directories: directories.build()?,
         })
     }
 
