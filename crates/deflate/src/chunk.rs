@@ -81,7 +81,7 @@ impl Chunk {
     /// Buffers for a chunk.
     pub fn new(sizes: Sizes) -> Self {
         Chunk {
-            input: Vec::with_capacity(sizes.input + sizes.overlap),
+            input: Vec::new(),
             offset: 0,
             is_last: false,
             found: None,

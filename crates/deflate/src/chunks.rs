@@ -1,19 +1,22 @@
-//! The input in chunks, and how many there may be at a time.
+//! The input in chunks, which a thread of its own reads, and how many there may be at a time.
 
 use std::io::{self, Read};
+use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::chunk::{Chunk, Sizes};
+use crate::tasks::{Task, Tasks};
 
 /// Chunks that all decompressions of the program have at most, besides [`OWN`] of each: they take most of the memory.
-const CHUNKS: usize = 6;
+const CHUNKS: usize = 14;
 /// Chunks that each decompression has, whatever the others do.
 const OWN: usize = 2;
 
 /// The input in chunks.
 pub struct Chunks<'a> {
-    input: &'a mut dyn Read,
-    pub sizes: Sizes,
+    input: &'a mut (dyn Read + Send),
+    sizes: Sizes,
     offset: u64,
     /// What the last chunk and the next one share.
     overlap: Vec<u8>,
@@ -23,7 +26,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    pub fn new(input: &'a mut dyn Read, sizes: Sizes) -> Self {
+    pub fn new(input: &'a mut (dyn Read + Send), sizes: Sizes) -> Self {
         Chunks {
             input,
             sizes,
@@ -34,66 +37,101 @@ impl<'a> Chunks<'a> {
         }
     }
 
-    pub fn read(&mut self, chunk: &mut Chunk) {
-        chunk.input.clear();
-        chunk.input.append(&mut self.overlap);
+    /// The first chunk. It begins with a header, and without a window: nothing is found in it.
+    pub fn first(&mut self) -> Chunk {
+        let mut chunk = Chunk::new(self.sizes);
+        self.read(&mut chunk);
+        chunk
+    }
+
+    fn read(&mut self, chunk: &mut Chunk) {
         let length = self.sizes.input + self.sizes.overlap;
+        chunk.input = Vec::with_capacity(length);
+        chunk.input.append(&mut self.overlap);
         let missing = length - chunk.input.len();
-        let read = self
-            .input
-            .take(missing as u64)
-            .read_to_end(&mut chunk.input);
+        let mut input = (&mut *self.input).take(missing as u64);
+        let read = input.read_to_end(&mut chunk.input);
         self.error = read.err();
         self.is_over = chunk.input.len() < length;
+        chunk.found = None;
         chunk.is_last = self.is_over && self.error.is_none();
         chunk.offset = self.offset;
         if !self.is_over {
-            self.overlap
-                .extend_from_slice(&chunk.input[self.sizes.input..]);
+            let overlap = &chunk.input[self.sizes.input..];
+            self.overlap.extend_from_slice(overlap);
             self.offset += self.sizes.input as u64;
         }
     }
+
+    /// Reads to the end, or until nobody wants more: hands each chunk to those who decompress it, if there are any, and says in order who
+    /// will have it then. Returns why the input ended.
+    pub fn read_all(
+        mut self,
+        tasks: Option<&Tasks>,
+        mut buffers: Buffers,
+        begun: &Sender<Receiver<Chunk>>,
+    ) -> Option<io::Error> {
+        while !self.is_over {
+            let mut chunk = buffers.next()?;
+            self.read(&mut chunk);
+            let (done, result) = channel();
+            match tasks {
+                Some(tasks) => tasks.add(Task::Decompress(chunk, done), false),
+                None => done.send(chunk).ok()?,
+            }
+            begun.send(result).ok()?;
+        }
+        mem::take(&mut self.error)
+    }
 }
 
-/// Buffers that are not in use, and may be used again.
-pub struct Spare {
+/// Chunks that are not in use, and may be used again.
+pub struct Buffers {
     sizes: Sizes,
-    pub chunks: Vec<Chunk>,
-    pub inputs: Vec<Vec<u8>>,
-    pub plain: Vec<Vec<u8>>,
-    /// Chunks that there are, and what allows for most of them.
+    /// Chunks that come back.
+    spare: Receiver<Chunk>,
+    /// Chunks that there are, how many there may be, and what allows for most of them.
     count: usize,
+    most: usize,
     permits: Vec<Permit>,
 }
 
-impl Spare {
-    pub fn new(sizes: Sizes) -> Self {
-        Spare {
+impl Buffers {
+    /// At most so many chunks.
+    pub fn new(sizes: Sizes, most: usize, spare: Receiver<Chunk>) -> Self {
+        Buffers {
             sizes,
-            chunks: Vec::new(),
-            inputs: Vec::new(),
-            plain: Vec::new(),
+            spare,
             count: 0,
+            most,
             permits: Vec::new(),
         }
     }
 
-    /// A chunk, if there may be one more.
-    pub fn chunk(&mut self) -> Option<Chunk> {
-        let mut chunk = match self.chunks.pop() {
-            Some(chunk) => chunk,
-            None => {
-                if self.count >= OWN {
-                    self.permits.push(Permit::take()?);
-                }
-                self.count += 1;
-                Chunk::new(self.sizes)
-            }
-        };
-        if chunk.input.capacity() == 0 {
-            chunk.input = self.inputs.pop().unwrap_or_default();
+    /// A chunk, when there may be one more. `None` if none will come back.
+    fn next(&mut self) -> Option<Chunk> {
+        if let Ok(chunk) = self.spare.try_recv() {
+            return Some(chunk);
         }
-        Some(chunk)
+        if self.may_be_one_more() {
+            self.count += 1;
+            return Some(Chunk::new(self.sizes));
+        }
+        self.spare.recv().ok()
+    }
+
+    fn may_be_one_more(&mut self) -> bool {
+        if self.count < OWN {
+            return true;
+        }
+        let permit = if self.count < self.most {
+            Permit::take()
+        } else {
+            None
+        };
+        let is_allowed = permit.is_some();
+        self.permits.extend(permit);
+        is_allowed
     }
 }
 

@@ -1,16 +1,16 @@
-//! Decompression on several threads. One reads the input in chunks, which others decompress before what comes before them is known, and
-//! puts the results together: a result counts only if it begins at the very bit at which the blocks before it end. Everything else is
+//! Decompression on several threads. One reads the input in chunks, others decompress them before what comes before them is known, and this
+//! one puts the results together: a result counts only if it begins at the very bit at which the blocks before it end. Everything else is
 //! decompressed in order, on this thread.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::mem;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::{self, ScopedJoinHandle};
 
 use crate::checksum::Checksum;
 use crate::chunk::{Chunk, Found, Sizes};
-use crate::chunks::{Chunks, Spare};
+use crate::chunks::{Buffers, Chunks};
 use crate::members::{Members, Reason};
 use crate::stream::{Input, WINDOW};
 use crate::tasks::{Closed, Task, Tasks, start};
@@ -18,16 +18,20 @@ use crate::tasks::{Closed, Task, Tasks, start};
 /// Bytes that are decompressed in order at a time.
 const PIECE: usize = 256 << 10;
 /// Pieces of output that wait for those before them.
-const WAITING: usize = 2;
+const WAITING: usize = 4;
 
 /// Receives the output; false if no more is wanted.
 pub type Sink<'a> = dyn FnMut(&[u8]) -> io::Result<bool> + 'a;
 
-/// Decompresses all members of a gzip file, with so many threads besides this one.
+/// Decompresses all members of a gzip file, with so many threads besides this one and one that reads.
 ///
 /// # Errors
-/// The input cannot be read, or is damaged or truncated; those of `sink`.
-pub fn decompress(input: &mut dyn Read, threads: usize, sink: &mut Sink<'_>) -> io::Result<()> {
+/// The input cannot be read, or is damaged or truncated; those of `sink`; a thread cannot be started.
+pub fn decompress(
+    input: &mut (dyn Read + Send),
+    threads: usize,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
     decompress_in(Sizes::default(), input, threads, sink)
 }
 
@@ -37,42 +41,67 @@ pub fn decompress(input: &mut dyn Read, threads: usize, sink: &mut Sink<'_>) -> 
 /// The same.
 pub fn decompress_in(
     sizes: Sizes,
-    input: &mut dyn Read,
+    input: &mut (dyn Read + Send),
     threads: usize,
     sink: &mut Sink<'_>,
 ) -> io::Result<()> {
     let tasks = Tasks::default();
     thread::scope(|scope| {
         let _closed = Closed(&tasks);
-        let (mut input, mut spare) = (Chunks::new(input, sizes), Spare::new(sizes));
+        let mut input = Chunks::new(input, sizes);
+        let (begin, begun) = channel();
+        let (spare, returned) = channel();
         let (done, first) = channel();
-        if let Some(mut chunk) = spare.chunk() {
-            // It begins with a header, and without a window: nothing is found in it.
-            input.read(&mut chunk);
-            done.send(chunk).map_err(|_| stopped())?;
-        }
-        let threads = match input.is_over {
-            true => 0,
-            false => start(scope, threads, &tasks, sizes),
+        done.send(input.first()).map_err(|_| stopped())?;
+        begin.send(first).map_err(|_| stopped())?;
+        let end = match input.is_over {
+            true => {
+                drop(begin);
+                End::Read(input.error)
+            }
+            false => {
+                let threads = start(scope, threads, &tasks, sizes);
+                let buffers = Buffers::new(sizes, threads + 1 + WAITING, returned);
+                let tasks = (threads > 0).then_some(&tasks);
+                let read = move || input.read_all(tasks, buffers, &begin);
+                End::Reader(thread::Builder::new().spawn_scoped(scope, read)?)
+            }
         };
         let mut decompression = Decompression {
-            input,
+            size: sizes.input,
             tasks: &tasks,
             sink,
             members: Members::new(),
             position: 0,
             is_boundary: false,
-            chunks: VecDeque::from([first]),
+            begun,
             pieces: VecDeque::new(),
             checksum: Checksum::default(),
             spare,
+            spare_pieces: Vec::new(),
             is_wanted: true,
         };
-        let result = decompression.run(threads);
+        let result = decompression.run(end);
         // What comes before an error is output, and may have an error of its own.
         decompression.output(0)?;
         result
     })
+}
+
+/// Why the input ended.
+enum End<'scope> {
+    Read(Option<io::Error>),
+    Reader(ScopedJoinHandle<'scope, Option<io::Error>>),
+}
+
+impl End<'_> {
+    fn error(self) -> io::Error {
+        let error = match self {
+            End::Read(error) => error,
+            End::Reader(reader) => reader.join().unwrap_or_else(|_| Some(stopped())),
+        };
+        error.unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
 }
 
 /// A part of the output, or what follows it.
@@ -83,36 +112,43 @@ enum Piece {
 }
 
 struct Decompression<'a, 's> {
-    input: Chunks<'a>,
+    /// Bytes of input of a chunk.
+    size: usize,
     tasks: &'a Tasks,
     sink: &'a mut Sink<'s>,
     members: Members,
     /// The bit up to which the output of everything is in the pieces, and whether a block ends there, and another follows.
     position: u64,
     is_boundary: bool,
-    chunks: VecDeque<Receiver<Chunk>>,
+    /// Where the chunks will be, in order.
+    begun: Receiver<Receiver<Chunk>>,
     pieces: VecDeque<Piece>,
     checksum: Checksum,
-    spare: Spare,
+    /// Where chunks go that may be used again, and pieces that may.
+    spare: Sender<Chunk>,
+    spare_pieces: Vec<Vec<u8>>,
     is_wanted: bool,
 }
 
 impl Decompression<'_, '_> {
-    fn run(&mut self, threads: usize) -> io::Result<()> {
+    fn run(&mut self, end: End<'_>) -> io::Result<()> {
         while self.is_wanted {
-            self.begin_chunks(threads)?;
-            let Some(chunk) = self.chunks.pop_front() else {
-                match self.input.is_over {
-                    true => return Err(self.input.error.take().unwrap_or_else(truncated)),
-                    // All chunks are in pieces.
-                    false => self.output(self.pieces.len().saturating_sub(1))?,
+            let chunk = match self.begun.try_recv() {
+                Ok(chunk) => chunk,
+                Err(TryRecvError::Disconnected) => return Err(end.error()),
+                // The reader may wait for a chunk that is in a piece.
+                Err(TryRecvError::Empty) if !self.pieces.is_empty() => {
+                    self.output(self.pieces.len() - 1)?;
+                    continue;
                 }
-                continue;
+                Err(TryRecvError::Empty) => match self.begun.recv() {
+                    Ok(chunk) => chunk,
+                    Err(_) => return Err(end.error()),
+                },
             };
             let mut chunk = chunk.recv().map_err(|_| stopped())?;
             let bytes = mem::take(&mut chunk.input);
             let is_end = self.put_together(chunk, &bytes)?;
-            self.spare.inputs.push(bytes);
             self.output(WAITING)?;
             if is_end {
                 return Ok(());
@@ -121,30 +157,11 @@ impl Decompression<'_, '_> {
         Ok(())
     }
 
-    /// Hands chunks to the threads, up to one more than there are threads.
-    fn begin_chunks(&mut self, threads: usize) -> io::Result<()> {
-        while self.chunks.len() < threads + 1 && !self.input.is_over {
-            let Some(mut chunk) = self.spare.chunk() else {
-                break;
-            };
-            self.input.read(&mut chunk);
-            let (done, result) = channel();
-            if threads == 0 {
-                chunk.found = None;
-                done.send(chunk).map_err(|_| stopped())?;
-            } else {
-                self.tasks.add(Task::Decompress(chunk, done), false);
-            }
-            self.chunks.push_back(result);
-        }
-        Ok(())
-    }
-
     /// Reads to the end of a chunk: what was found in it, if that begins where a block ends, and all else in order. Returns whether that
     /// was the end of all.
     fn put_together(&mut self, chunk: Chunk, bytes: &[u8]) -> io::Result<bool> {
         let (start, is_last) = (chunk.offset * 8, chunk.is_last);
-        let size = self.input.sizes.input;
+        let size = self.size;
         let mut chunk = Some(chunk);
         let is_end = loop {
             let bit = (self.position - start) as usize;
@@ -182,7 +199,9 @@ impl Decompression<'_, '_> {
                 break true;
             }
         };
-        self.spare.chunks.extend(chunk);
+        if let Some(chunk) = chunk {
+            self.reuse(chunk);
+        }
         Ok(is_end)
     }
 
@@ -200,7 +219,7 @@ impl Decompression<'_, '_> {
         is_last: bool,
         until: usize,
     ) -> io::Result<Reason> {
-        let mut plain = self.spare.plain.pop().unwrap_or_else(|| vec![0; PIECE]);
+        let mut plain = self.spare_pieces.pop().unwrap_or_else(|| vec![0; PIECE]);
         let (length, reason) = self.members.read(input, is_last, until, &mut plain)?;
         self.pieces.push_back(Piece::Plain(plain, length));
         if let Reason::Member(trailer) = reason {
@@ -210,19 +229,24 @@ impl Decompression<'_, '_> {
         Ok(reason)
     }
 
+    fn reuse(&self, chunk: Chunk) {
+        // Nobody needs it if all was read.
+        let _ = self.spare.send(chunk);
+    }
+
     fn output_piece(&mut self) -> io::Result<()> {
         match self.pieces.pop_front() {
             Some(Piece::Plain(plain, length)) => {
                 let output = &plain[..length];
                 self.checksum.update(output);
                 self.is_wanted = self.is_wanted && (output.is_empty() || (self.sink)(output)?);
-                self.spare.plain.push(plain);
+                self.spare_pieces.push(plain);
             }
             Some(Piece::Chunk(result)) => {
                 let (chunk, checksum) = result.recv().map_err(|_| stopped())?;
                 self.checksum.append(&checksum);
                 self.is_wanted = self.is_wanted && (self.sink)(chunk.output())?;
-                self.spare.chunks.push(chunk);
+                self.reuse(chunk);
             }
             Some(Piece::Trailer(trailer)) => self.checksum.verify(trailer)?,
             None => {}
@@ -239,10 +263,6 @@ impl Decompression<'_, '_> {
         }
         Ok(())
     }
-}
-
-fn truncated() -> io::Error {
-    io::ErrorKind::UnexpectedEof.into()
 }
 
 fn stopped() -> io::Error {

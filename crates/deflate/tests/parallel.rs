@@ -9,7 +9,7 @@ use imgcheck_deflate::{Gzip, Sizes, decompress, decompress_in};
 /// Everything before the end or the error, and which.
 type Outcome = (Vec<u8>, Result<(), (io::ErrorKind, String)>);
 
-fn parallel(input: &mut dyn Read, threads: usize) -> Outcome {
+fn parallel(input: &mut (dyn Read + Send), threads: usize) -> Outcome {
     let mut plain = Vec::new();
     let result = decompress(input, threads, &mut |piece| {
         plain.extend_from_slice(piece);

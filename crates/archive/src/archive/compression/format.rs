@@ -59,7 +59,7 @@ impl Compression {
     /// The input is damaged or truncated, a limit is exceeded ([`check_length`]), or the request was cancelled.
     pub fn decompress(
         self,
-        input: impl BufRead,
+        input: impl BufRead + Send,
         output: &Writer,
         stored: impl Fn() -> u64,
         bounds: &Bounds,
@@ -71,7 +71,7 @@ impl Compression {
     fn decompress_on(
         self,
         threads: usize,
-        mut input: impl BufRead,
+        mut input: impl BufRead + Send,
         output: &Writer,
         stored: impl Fn() -> u64,
         bounds: &Bounds,
