@@ -65,6 +65,34 @@ fn install(directory: &Path, version: &str, releases: &str, extra_path: Option<&
 }
 
 #[test]
+fn the_hook_installs_what_was_released_once() {
+    if !tool("curl") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let sources = directory.path().join("hook");
+    fs::create_dir_all(sources.join("ci")).unwrap();
+    for name in ["Cargo.toml", "ci/install.sh", "ci/pre-commit.sh"] {
+        fs::copy(repository(name), sources.join(name)).unwrap();
+    }
+    let hooks = yaml(".pre-commit-hooks.yaml", &text(".pre-commit-hooks.yaml"));
+    let mut entry = hooks[0]["entry"].as_str().unwrap().split(' ');
+    let script = sources.join(entry.next().unwrap());
+    let version = env!("CARGO_PKG_VERSION");
+    let released = releases(&directory.path().join("releases"), version, false);
+    for place in [released.as_str(), "file:///nowhere"] {
+        let output = shell(script.to_str().unwrap(), directory.path())
+            .args(entry.clone())
+            .env("IMGCHECK_RELEASES", place)
+            .env("PATH", "/usr/bin:/bin")
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed, format!("imgcheck {version}\n"));
+    }
+}
+
+#[test]
 fn the_installer_verifies_what_it_fetches() {
     if !tool("curl") {
         return;

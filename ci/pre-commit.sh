@@ -1,0 +1,9 @@
+#!/bin/sh
+# The hook of pre-commit: imgcheck as a release has it, or as cargo builds it where none was released. Installed once beside the sources of the hook.
+set -eu
+
+sources=$(cd "$(dirname "$0")/.." && pwd)
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' "$sources/Cargo.toml" | head -n 1)
+directory=$sources/target/hook
+"$directory/imgcheck" --version >/dev/null 2>&1 || "$sources/ci/install.sh" "$version" "$directory" "$sources" >&2
+exec "$directory/imgcheck" "$@"
