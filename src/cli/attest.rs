@@ -34,6 +34,9 @@ pub struct AttestArguments {
     /// Also attest a bill of materials of the GPU stack (CycloneDX)
     #[arg(long)]
     sbom: bool,
+    /// Also attest what the image needs of a machine, as `imgcheck requirements` says it
+    #[arg(long)]
+    requirements: bool,
     /// Seconds that shared tags must stay unchanged before imgcheck reports success: the time that another program may take to update
     /// such a tag
     #[arg(long, value_name = "SECONDS", env = "IMGCHECK_SETTLE_TIME", default_value = "2", value_parser = seconds)]
@@ -64,6 +67,7 @@ pub fn run(arguments: &AttestArguments) -> Result<ExitCode, Stop> {
         .all_platforms(!reading.names_a_platform())
         .dry_run(arguments.dry_run || arguments.output.is_some())
         .sbom(arguments.sbom)
+        .requirements(arguments.requirements)
         .settle_time(arguments.settle_time)
         .settle_timeout(arguments.settle_timeout);
     let attestation = checker.attest(&request, &signer);

@@ -74,6 +74,18 @@ formats! {
 }
 
 formats! {
+    /// A format of requirements.
+    RequirementsFormat:
+    Text "For people",
+    Json "For programs",
+    Kubernetes "A node affinity for the labels of GPU Feature Discovery: a part of the `spec` of a Pod",
+    Nfd "An image compatibility specification of Node Feature Discovery",
+    Slurm "The constraint of a Slurm job: those of --features whose GPU runs the image",
+    Skypilot "The `resources` of a SkyPilot task",
+    Runpod "GPUs and CUDA versions for `POST /pods` of RunPod's API"
+}
+
+formats! {
     /// The formats of a command that has no others.
     TextOrJson:
     Text "For people",

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
-use imgcheck::{Checker, Format, View};
+use clap::Args;
+use imgcheck::{Checker, View};
 
+use super::formats::RequirementsFormat;
 use super::images::{ImageArguments, finish, requests};
 use super::interrupt::Stop;
 use super::output::{self, OutputArguments};
@@ -12,31 +13,13 @@ use super::output::{self, OutputArguments};
 /// Arguments of `imgcheck requirements`.
 #[derive(Debug, Args)]
 pub struct RequirementsArguments {
+    /// With --format slurm: the features of the nodes, as `sinfo -h -o %f` prints them. Only those that name GPUs count
+    #[arg(long, value_name = "FEATURES", required_if_eq("format", "slurm"))]
+    features: Option<String>,
     #[command(flatten)]
     image: ImageArguments,
     #[command(flatten)]
     output: OutputArguments<RequirementsFormat>,
-}
-
-/// A format of requirements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum RequirementsFormat {
-    /// For people
-    Text,
-    /// For programs
-    Json,
-    /// A node affinity for the labels of GPU Feature Discovery: a part of the `spec` of a Pod
-    Kubernetes,
-}
-
-impl From<RequirementsFormat> for Format {
-    fn from(format: RequirementsFormat) -> Self {
-        match format {
-            RequirementsFormat::Text => Format::Text,
-            RequirementsFormat::Json => Format::Json,
-            RequirementsFormat::Kubernetes => Format::Kubernetes,
-        }
-    }
 }
 
 /// Shows what every image needs.
@@ -47,9 +30,9 @@ pub fn run(arguments: &RequirementsArguments) -> Result<ExitCode, Stop> {
         .reading
         .apply(Checker::builder().without_rules().all_gpus())?;
     let report = image.reading.start(checker, image.images(), &[])?.check()?;
-    let width = output.width();
+    let (width, features) = (output.width(), arguments.features.as_deref());
     output::write_text(output, |format| {
-        report.render(View::Requirements, format, width)
+        report.render(View::Requirements(features), format, width)
     })?;
     Ok(finish(&report, 0))
 }

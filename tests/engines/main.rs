@@ -15,6 +15,8 @@ mod loader_real;
 mod overlay;
 mod real_images;
 mod registry;
+mod requirements;
+mod slurm_cluster;
 mod source_docker;
 mod sweep;
 mod threads;

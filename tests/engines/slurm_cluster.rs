@@ -138,6 +138,11 @@ impl Cluster {
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 
+    /// The features of all nodes.
+    pub fn features(&self) -> String {
+        self.output("sinfo", &["-h", "-o", "%f"])
+    }
+
     /// Submits a script as an array, and returns the number of the job. What task N prints is in `task-N`.
     pub fn submit(&self, script: &str, directory: &Path, array: &str) -> String {
         let mut command = self.command("sbatch", &["--parsable", "--output=task-%a"]);

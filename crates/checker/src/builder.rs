@@ -273,11 +273,7 @@ impl CheckerBuilder {
             policy.targets.extend(classes.map(|it| it.target.clone()));
         }
         if self.all_gpus {
-            policy.targets = vec![Target {
-                name: String::new(),
-                gpus: targets.gpus.capabilities().map(|it| it.sm()).collect(),
-                driver: None,
-            }];
+            policy.targets = vec![Target::all(&targets.gpus)];
         }
         let rules = self.add_rules(rules, &config)?;
         let cache = match (&self.store, &self.cache) {

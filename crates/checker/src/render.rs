@@ -41,6 +41,14 @@ pub enum Format {
     Dot,
     /// A part of the `spec` of a Pod.
     Kubernetes,
+    /// An image compatibility specification of Node Feature Discovery.
+    Nfd,
+    /// Options of a Slurm job.
+    Slurm,
+    /// The resources of a SkyPilot task.
+    Skypilot,
+    /// A part of a request to RunPod's API.
+    Runpod,
 }
 
 impl Format {
@@ -78,9 +86,10 @@ pub enum View<'v> {
     Imports,
     /// Where the bytes of the images are: text and JSON.
     Sizes,
-    /// What the images need of a machine: text, JSON and Kubernetes. The checker must be built with
-    /// [`all_gpus`](crate::CheckerBuilder::all_gpus).
-    Requirements,
+    /// What the images need of a machine: text, JSON and the formats that no other view has. The checker must be built with
+    /// [`all_gpus`](crate::CheckerBuilder::all_gpus). The format of Slurm needs the features of the nodes, with commas or white space
+    /// between them.
+    Requirements(Option<&'v str>),
     /// What references promise: text and JSON.
     Claims,
 }
@@ -128,22 +137,39 @@ impl Report {
                 Format::Json => report::json::sizes(&self.images, &self.unread()).map_err(failed),
                 _ => unavailable(format),
             },
-            View::Requirements => {
-                let gpus = &self.knowledge.targets.gpus;
-                match format {
-                    Format::Text => Ok(requirements::requirements(&self.images, gpus, width)),
-                    Format::Json => report::json::requirements(&self.images, gpus, &self.unread())
-                        .map_err(failed),
-                    Format::Kubernetes => Ok(requirements::affinities(&self.images, gpus)),
-                    _ => unavailable(format),
-                }
-            }
+            View::Requirements(features) => self.requirements(format, features, width),
             View::Claims => match format {
                 Format::Text => Ok(report::text::claims(&self.references, width)),
                 Format::Json => report::json::claims(&self.references).map_err(failed),
                 _ => unavailable(format),
             },
         }
+    }
+
+    fn requirements(
+        &self,
+        format: Format,
+        features: Option<&str>,
+        width: Option<u16>,
+    ) -> Result<String> {
+        let (images, known) = (&self.images, &self.knowledge);
+        Ok(match format {
+            Format::Text => requirements::text(images, known, width),
+            Format::Json => report::json::requirements(images, known, &self.unread())
+                .map_err(|error| Error::output("the report", error))?,
+            Format::Kubernetes => requirements::kubernetes(images, known),
+            Format::Nfd => requirements::nfd(images, known),
+            Format::Slurm => match features {
+                Some(features) => requirements::slurm(images, known, features)?,
+                None => {
+                    return Err(Error::usage("which features do the nodes have?")
+                        .with_help("name them: --features \"$(sinfo -h -o %f)\""));
+                }
+            },
+            Format::Skypilot => requirements::skypilot(images, known),
+            Format::Runpod => requirements::runpod(images, known),
+            _ => return unavailable(format),
+        })
     }
 
     /// Writes the report for people.
@@ -185,7 +211,7 @@ impl Report {
             Format::Html => {
                 report::html::page(report).map_err(|error| Error::output("the report", error))
             }
-            Format::Dot | Format::Kubernetes => unavailable(format),
+            _ => unavailable(format),
         }
     }
 

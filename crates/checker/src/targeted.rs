@@ -44,9 +44,18 @@ impl Checker {
         target
             .check(&self.knowledge.targets)
             .map_err(Error::misread)?;
+        Ok(self.with_target(target))
+    }
+
+    /// The same checker for every GPU of the tables.
+    pub(crate) fn for_all_gpus(&self) -> Self {
+        self.with_target(Target::all(&self.knowledge.targets.gpus))
+    }
+
+    fn with_target(&self, target: Target) -> Self {
         let mut policy = self.policy.clone();
         policy.targets = vec![target];
-        Ok(self.with_policy(policy))
+        self.with_policy(policy)
     }
 
     /// The same checker for reports with pictures of the loader model. It shares everything but the capacity for reading layers.

@@ -16,7 +16,7 @@ use crate::settings::{NamesTable, Settings, SettingsTable};
 use crate::size::Caches;
 use crate::stack::container_toolkit::ToolkitKnowledge;
 use crate::stack::{Catalogue, NamingVariables, ToolkitRow};
-use crate::targets::{self, DriverTable, GpuTable};
+use crate::targets::{self, DriverTable, GpuNames, GpuTable};
 use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::parallel;
@@ -37,6 +37,8 @@ pub struct Knowledge {
     pub toolkits: Vec<ToolkitRow>,
     /// GPUs and drivers.
     pub targets: targets::Tables,
+    /// By which names GPUs are known outside of NVIDIA's tools.
+    pub gpu_names: GpuNames,
     /// The day on which the tables were last compared with what is published: `2026-11-21`.
     pub date: String,
     /// What shells and wrappers do before the program of a container runs.
@@ -59,6 +61,7 @@ impl Knowledge {
             catalogue: catalogue()?,
             toolkits: toolkits()?,
             targets: targets()?,
+            gpu_names: table("gpu-names")?,
             date: date()?,
             launch: launch()?,
             modules: table("python-modules")?,

@@ -16,7 +16,7 @@ use crate::sweep_case::{Case, text, worker};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until there is something.
-fn wait_for<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(found) = find() {

@@ -1,7 +1,5 @@
 //! A cluster of Slurm: its daemons on this machine, two nodes, an array of eight tasks of which two run at a time.
 
-mod cluster;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -12,8 +10,8 @@ use testkit::fleet::Fleet;
 use testkit::registry::{Content, Server, held};
 use testkit::{Image, file};
 
-use self::cluster::Cluster;
 use super::*;
+use crate::slurm_cluster::Cluster;
 
 const TASKS: usize = 8;
 

@@ -26,7 +26,7 @@ fn about<'m>(
 fn facts_and_statements_refer_to_the_image() {
     for has_referrers in [true, false] {
         let place = Place::new(has_referrers);
-        let printed = place.attest("own", &["--sbom"]);
+        let printed = place.attest("own", &["--sbom", "--requirements"]);
         assert!(printed.starts_with("attested pass  sha256:"), "{printed}");
         let (digest, pushed) = (place.digest(), place.registry.pushed());
         let facts = about(&pushed, &digest, FACTS);
@@ -45,6 +45,7 @@ fn facts_and_statements_refer_to_the_image() {
         let expected = [
             "https://cyclonedx.org/bom",
             "https://github.com/imgcheck/imgcheck/predicate/facts/v1",
+            "https://github.com/imgcheck/imgcheck/predicate/requirements/v1",
             "https://github.com/imgcheck/imgcheck/predicate/verdict/v1",
             "https://slsa.dev/verification_summary/v1",
         ];
@@ -56,12 +57,12 @@ fn facts_and_statements_refer_to_the_image() {
             false => {
                 let index = place.registry.digest(&tag);
                 let entries = pushed[&index]["manifests"].as_array().unwrap();
-                assert_eq!(entries.len(), 5);
+                assert_eq!(entries.len(), 6);
                 assert!(entries.iter().any(|it| it["artifactType"] == FACTS));
             }
         }
         let old = &pushed[&place.registry.digest(&format!("{tag}.att"))];
-        assert_eq!(old["layers"].as_array().unwrap().len(), 4);
+        assert_eq!(old["layers"].as_array().unwrap().len(), 5);
         let (code, verified, errors) = place.verify("own", &["--sample", "2"]);
         assert_eq!((code, errors.as_str()), (0, ""));
         assert_eq!(verified["schema"], "imgcheck/verify/v1");

@@ -105,6 +105,7 @@ pub struct AttestRequest {
     pub(super) image: ImageRequest,
     pub(super) dry_run: bool,
     pub(super) sbom: bool,
+    pub(super) requirements: bool,
     pub(super) at: DateTime<Utc>,
     pub(super) settling: Settling,
 }
@@ -116,6 +117,7 @@ impl AttestRequest {
             image: image.in_own_registry(),
             dry_run: false,
             sbom: false,
+            requirements: false,
             at: Utc::now(),
             settling: Settling::default(),
         }
@@ -139,6 +141,13 @@ impl AttestRequest {
     #[must_use]
     pub fn sbom(mut self, sbom: bool) -> Self {
         self.sbom = sbom;
+        self
+    }
+
+    /// Also attests what the image needs of a machine.
+    #[must_use]
+    pub fn requirements(mut self, requirements: bool) -> Self {
+        self.requirements = requirements;
         self
     }
 

@@ -16,13 +16,14 @@ use imgcheck_report::{ImageReport, Verdict};
 use imgcheck_source::attest::artifact::{Artifact, Blob};
 use imgcheck_source::attest::envelope::{ENVELOPE, Envelope};
 use imgcheck_source::attest::predicate::{
-    self, Engine, FACTS, FactsPredicate, ImageVerdict, SBOM, SUMMARY, VERDICT, VerdictPredicate,
+    self, Engine, FACTS, FactsPredicate, ImageVerdict, REQUIREMENTS, SBOM, SUMMARY, VERDICT,
+    VerdictPredicate,
 };
 use imgcheck_source::attest::statement::Statement;
 use imgcheck_source::source::registry::{Access, Addition, Artifacts};
 
 /// The predicate types of the statements about an image. A new statement replaces an earlier one by the same key.
-const PREDICATES: [&str; 4] = [FACTS, VERDICT, SUMMARY, SBOM];
+const PREDICATES: [&str; 5] = [FACTS, VERDICT, SUMMARY, SBOM, REQUIREMENTS];
 
 /// What was attested.
 #[derive(Debug)]
@@ -161,17 +162,16 @@ impl Attesting<'_> {
         };
         said.push(Said::new(VERDICT, &verdict)?);
         said.push(self.summary(&digest, report.verdict));
+        let images = [(facts.clone(), subject.clone())];
         if self.request.sbom {
-            let report = self
-                .checker
-                .check_facts(&[(facts.clone(), subject.clone())]);
+            let report = self.checker.check_facts(&images);
             let sbom = report.render(View::Contents, Format::Cyclonedx, None)?;
-            let sbom: Value = serde_json::from_str(&sbom)
-                .map_err(|error| Error::output("the bill of materials", error))?;
-            said.push(Said {
-                predicate_type: SBOM,
-                predicate: sbom,
-            });
+            said.push(Said::text(SBOM, &sbom)?);
+        }
+        if self.request.requirements {
+            let report = self.checker.for_all_gpus().check_facts(&images);
+            let requirements = report.render(View::Requirements(None), Format::Json, None)?;
+            said.push(Said::text(REQUIREMENTS, &requirements)?);
         }
         self.say(&manifest, artifacts, said)?;
         self.done.images.push(AttestedImage {
@@ -329,6 +329,15 @@ impl Attesting<'_> {
 impl Said {
     fn new(predicate_type: &'static str, predicate: &impl Serialize) -> Result<Self> {
         let predicate = serde_json::to_value(predicate);
+        Ok(Said {
+            predicate_type,
+            predicate: predicate.map_err(|error| Error::output("the statement", error))?,
+        })
+    }
+
+    /// With a predicate in JSON.
+    fn text(predicate_type: &'static str, predicate: &str) -> Result<Self> {
+        let predicate = serde_json::from_str(predicate);
         Ok(Said {
             predicate_type,
             predicate: predicate.map_err(|error| Error::output("the statement", error))?,

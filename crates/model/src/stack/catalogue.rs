@@ -117,6 +117,12 @@ impl Catalogue {
         Some(&row.component)
     }
 
+    /// The word of NVIDIA_DRIVER_CAPABILITIES that mounts a library of the driver: `video` for `libnvcuvid.so.1`.
+    pub fn driver_capability(&self, library: &str) -> Option<&str> {
+        let (_, capability) = self.toolkit.driver_name(library)?;
+        Some(capability)
+    }
+
     /// The rows for a package; several if it contains several components.
     pub(super) fn rows(
         &self,

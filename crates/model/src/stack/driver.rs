@@ -28,6 +28,17 @@ pub struct DriverFloor {
     pub compatible: Option<String>,
 }
 
+impl DriverFloor {
+    /// The oldest driver that runs machine code for the GPU, or that also compiles PTX.
+    pub fn oldest(&self, with_ptx: bool) -> Option<&str> {
+        let native = self.native.as_deref();
+        match with_ptx {
+            true => native,
+            false => self.compatible.as_deref().or(native),
+        }
+    }
+}
+
 /// The driver floor of a CUDA version: the lowest among the updates of its minor release. A minor release that is not in the
 /// table gets the minor-version compatibility floor of its major release.
 ///

@@ -226,6 +226,9 @@ pub fn read(
     let network = Network::of(&inventory, &catalogue.network, &catalogue.toolkit);
     for nccl in components.iter_mut().filter(|it| it.name == "nccl") {
         nccl.details.insert("network".to_owned(), network.summary());
+        if network.has_rdma() {
+            nccl.details.insert("rdma".to_owned(), "yes".to_owned());
+        }
     }
     let naming = &catalogue.naming;
     let modules_of = |it| named::modules(naming, root, launch, it);

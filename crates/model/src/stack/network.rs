@@ -79,10 +79,15 @@ impl Network {
         unloadable.find(|it| it.path == path)?.layer
     }
 
+    /// Whether there is all that InfiniBand and RoCE adapters need.
+    pub fn has_rdma(&self) -> bool {
+        !self.verbs.is_empty() && !self.providers.is_empty()
+    }
+
     /// What NCCL can use between machines, for people.
     pub fn summary(&self) -> String {
         let mut all = vec!["TCP"];
-        if !self.verbs.is_empty() && !self.providers.is_empty() {
+        if self.has_rdma() {
             all.extend(["InfiniBand", "RoCE"]);
         }
         all.extend(self.plugins.iter().map(|it| name_of(it)));

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use imgcheck_base::version::is_since;
+
 /// Driver branches and PTX ISA versions, each with its CUDA release: parts of `rules/knowledge/drivers.yaml` and `cuda.yaml`.
 #[derive(Debug)]
 pub struct DriverTable {
@@ -23,6 +25,15 @@ impl DriverTable {
         let branch = branch.to_string();
         let row = self.branches.iter().find(|row| row.branch == branch);
         row.map(|row| row.max_cuda.as_str())
+    }
+
+    /// Whether every driver whose newest CUDA release is this one is at least this version; false if there is none.
+    pub fn all_are_since(&self, cuda: &str, driver: &str) -> bool {
+        let rows = self.branches.iter().filter(|row| row.max_cuda == cuda);
+        let mut are_since = rows
+            .map(|row| is_since(&row.first_driver, driver))
+            .peekable();
+        are_since.peek().is_some() && are_since.all(|it| it)
     }
 
     /// The oldest GPU generation that a driver branch supports; `None` if nobody has established it. A branch that is not in the table
@@ -66,6 +77,7 @@ pub struct DriversFile {
 struct Branch {
     branch: String,
     max_cuda: String,
+    first_driver: String,
     oldest_architecture: String,
 }
 

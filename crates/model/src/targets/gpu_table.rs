@@ -23,7 +23,7 @@ fn architecture(text: &str) -> Option<(Capability, bool)> {
 }
 
 /// Words in product names that do not identify the model: vendor, form factor, connection.
-const AROUND: [&str; 16] = [
+const AROUND: [&str; 17] = [
     "nvidia",
     "tesla",
     "geforce",
@@ -38,6 +38,7 @@ const AROUND: [&str; 16] = [
     "workstation",
     "super",
     "pcie",
+    "fhhl",
     "mig",
     "ac",
 ];

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::driver_version::DriverVersion;
 use super::gpu::Gpu;
+use super::gpu_table::GpuTable;
 use super::tables::Tables;
 use imgcheck_base::spelling::InvalidInput;
 
@@ -19,6 +20,15 @@ pub struct Target {
 }
 
 impl Target {
+    /// Every GPU of a table, whatever the driver.
+    pub fn all(known: &GpuTable) -> Self {
+        Target {
+            name: String::new(),
+            gpus: known.capabilities().map(|it| it.sm()).collect(),
+            driver: None,
+        }
+    }
+
     /// Checks that all GPUs are known, the driver version is valid, and one machine can have them together.
     ///
     /// # Errors

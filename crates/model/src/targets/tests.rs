@@ -291,3 +291,33 @@ fn an_invalid_target_is_an_error() {
     assert!(target("H100", "535").check(&tables()).is_err());
     assert!(target("H100", "535.183.06").check(&tables()).is_ok());
 }
+
+#[test]
+fn services_know_the_gpus_by_names_that_mean_them() {
+    let tables = tables();
+    let names: super::GpuNames = crate::knowledge::table("gpu-names").unwrap();
+    let mut count = 0;
+    for capability in tables.gpus.capabilities() {
+        for model in tables.gpus.models(capability) {
+            let named = names.skypilot(model).iter().chain(names.runpod(model));
+            for name in named {
+                // Editions of a model, as SkyPilot writes them.
+                let edition = ["-WK", "-MEGA", "SUPER"]
+                    .iter()
+                    .fold(name.as_str(), |it, word| it.trim_end_matches(word));
+                let found = tables.gpus.parse(edition).unwrap();
+                assert_eq!(
+                    (&found.name, found.capability),
+                    (model, capability),
+                    "{name}"
+                );
+                count += 1;
+            }
+        }
+    }
+    assert_eq!(
+        count,
+        names.count(),
+        "a row has a model that gpus.yaml does not have"
+    );
+}

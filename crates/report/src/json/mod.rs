@@ -16,8 +16,8 @@ use super::{ImageReport, Inspection, ReferenceReport, Report, UnreadImage, escap
 use imgcheck_base::json_schema;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::imports::ImportTree;
+use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::process::tree::Tree;
-use imgcheck_model::targets::GpuTable;
 
 const TOOL: v1::Tool = v1::Tool {
     name: "imgcheck",
@@ -158,7 +158,7 @@ pub fn sizes_schema() -> Schema {
 /// What images need of a machine.
 pub fn requirements(
     images: &[ImageReport],
-    known: &GpuTable,
+    known: &Knowledge,
     errors: &[UnreadImage],
 ) -> serde_json::Result<String> {
     let images = images.iter();

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Requirements;
-use crate::{ImageReport, one_line};
-use imgcheck_model::targets::GpuTable;
+use super::needs::{Requirements, comments, each};
+use crate::ImageReport;
+use imgcheck_model::knowledge::Knowledge;
 
 const ARCHITECTURE: &str = "kubernetes.io/arch";
 const MAJOR: &str = "nvidia.com/gpu.compute.major";
@@ -30,32 +30,28 @@ struct Expression {
 }
 
 /// The affinity of a Pod with each image, as a part of its `spec` in YAML. An image that needs nothing that a label says has none.
-pub fn affinities(images: &[ImageReport], known: &GpuTable) -> String {
-    let mut out = String::new();
-    for image in images {
-        let needs = Requirements::of(image, known);
-        out.push_str(&format!("# {}\n", one_line(needs.name)));
-        if needs.gpus.is_empty() && needs.has_gpu_code {
-            out.push_str("# which GPUs run its code is not known\n");
-        }
-        let terms = terms(&needs);
-        if terms.is_empty() {
-            continue;
-        }
-        out.push_str(START);
-        for term in terms {
-            out.push_str("      - matchExpressions:\n");
-            for it in term {
-                let values: Vec<String> = it.values.iter().map(|it| format!("\"{it}\"")).collect();
-                let values = values.join(", ");
-                out.push_str(&format!(
-                    "        - {{key: {}, operator: {}, values: [{values}]}}\n",
-                    it.key, it.operator
-                ));
-            }
-        }
-    }
-    out
+pub fn kubernetes(images: &[ImageReport], known: &Knowledge) -> String {
+    each(images, known, "", |needs| {
+        let terms = terms(needs);
+        let start = if terms.is_empty() { "" } else { START };
+        let terms: String = terms.iter().map(yaml).collect();
+        format!("{}{start}{terms}", comments(needs))
+    })
+}
+
+fn yaml(term: &Term) -> String {
+    let expressions = term.iter().map(|it| {
+        let values: Vec<String> = it.values.iter().map(|it| format!("\"{it}\"")).collect();
+        let values = values.join(", ");
+        format!(
+            "        - {{key: {}, operator: {}, values: [{values}]}}\n",
+            it.key, it.operator
+        )
+    });
+    format!(
+        "      - matchExpressions:\n{}",
+        expressions.collect::<String>()
+    )
 }
 
 /// What is around the terms.
@@ -67,15 +63,13 @@ affinity:
 ";
 
 fn terms(needs: &Requirements) -> Vec<Term> {
-    let architecture = needs.platform.split('/').nth(1);
-    let architecture = architecture.map(|it| is_one_of(ARCHITECTURE, vec![it.to_owned()]));
+    let architecture = needs
+        .architecture()
+        .map(|it| is_one_of(ARCHITECTURE, vec![it.to_owned()]));
     let mut terms = Vec::new();
     for ptx_only in [false, true] {
-        let floor = needs.driver.and_then(|it| match ptx_only {
-            true => it.native.as_ref(),
-            false => it.compatible.as_ref().or(it.native.as_ref()),
-        });
-        let drivers = floor.map_or(vec![Vec::new()], |it| at_least(it));
+        let floor = needs.driver.and_then(|it| it.oldest(ptx_only));
+        let drivers = floor.map_or(vec![Vec::new()], at_least);
         for (major, minors) in by_major(needs, ptx_only) {
             for driver in &drivers {
                 let mut all: Vec<Expression> = architecture.iter().cloned().collect();

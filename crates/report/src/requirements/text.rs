@@ -1,16 +1,16 @@
 //! Requirements for a terminal.
 
-use super::Requirements;
+use super::needs::Requirements;
 use crate::ImageReport;
 use crate::text::style::{BOLD, field, line, separate};
+use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::stack::DriverFloor;
-use imgcheck_model::targets::GpuTable;
 
 /// Models of one compute capability that are named.
 const MODELS: usize = 3;
 
 /// What every image needs.
-pub fn requirements(images: &[ImageReport], known: &GpuTable, width: Option<u16>) -> String {
+pub fn text(images: &[ImageReport], known: &Knowledge, width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
         separate(&mut out);
@@ -72,8 +72,25 @@ fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
             format!("or an older one of a data-center GPU, by the image's cuda-compat {compat}"),
         ));
     }
+    if !needs.driver_capabilities.is_empty() {
+        let words: Vec<&str> = needs.driver_capabilities.iter().copied().collect();
+        let text = format!(
+            "with the libraries of NVIDIA_DRIVER_CAPABILITIES={}",
+            words.join(",")
+        );
+        fields.push(("", text));
+    }
+    if needs.shared_memory {
+        let text =
+            "/dev/shm of more than 64 MB with several GPUs or DataLoader workers: --shm-size";
+        fields.push(("memory", text.to_owned()));
+    }
     if let Some(network) = needs.network {
         fields.push(("network", format!("{network} between machines")));
+    }
+    if needs.rdma {
+        let text = "for InfiniBand and RoCE: /dev/infiniband and --ulimit memlock=-1";
+        fields.push(("", text.to_owned()));
     }
     fields
 }

@@ -12,6 +12,8 @@ use imgcheck_base::json_schema;
 pub const FACTS: &str = "https://github.com/imgcheck/imgcheck/predicate/facts/v1";
 /// The type of [`VerdictPredicate`].
 pub const VERDICT: &str = "https://github.com/imgcheck/imgcheck/predicate/verdict/v1";
+/// The type of what an image needs of a machine: the document that `imgcheck requirements --format json` prints.
+pub const REQUIREMENTS: &str = "https://github.com/imgcheck/imgcheck/predicate/requirements/v1";
 /// The type of a verification summary (SLSA 1.1, <https://slsa.dev/spec/v1.1/verification_summary>).
 pub const SUMMARY: &str = "https://slsa.dev/verification_summary/v1";
 /// The type of a bill of materials (CycloneDX).
