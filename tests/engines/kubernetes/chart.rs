@@ -125,6 +125,7 @@ fn the_chart_is_well_formed_and_needs_an_image() {
         "Deployment",
         "NetworkPolicy",
         "PrometheusRule",
+        "ResourceQuota",
         "ServiceMonitor",
         "ValidatingWebhookConfiguration",
     ] {
