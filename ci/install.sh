@@ -7,7 +7,7 @@
 # DIRECTORY  where the binary goes
 # SOURCE     the source tree to build; without it, the repository: its tag of the version, the commit, or its default branch
 #
-# IMGCHECK_RELEASES is another place that holds the releases, such as a mirror: below it lies v0.1.0/SHA256SUMS.
+# IMGCHECK_RELEASES is another place that holds the releases, such as a mirror, at https: or file: below it lies v0.1.0/SHA256SUMS.
 set -eu
 
 repository=https://github.com/imgcheck/imgcheck
@@ -39,19 +39,28 @@ target() {
   esac
 }
 
-# The binary of a release. Returns 1 if there is no such release; a wrong checksum ends the script.
+# The binary of a release. Returns 1 if there is none, with the reason in `missing`; a wrong checksum ends the script.
 released() {
-  command -v curl >/dev/null || return 1
+  command -v curl >/dev/null || {
+    missing='curl is missing'
+    return 1
+  }
   status=0
   fetch "$releases/v$version/SHA256SUMS" "$work/SHA256SUMS" || status=$?
   case $status in
     0) ;;
-    22 | 37) return 1 ;; # no such release: refused by the server, or no such file
+    22 | 37) # refused by the server, or no such file
+      missing="there is no release v$version"
+      return 1
+      ;;
     *) fail "$releases cannot be reached (curl exit code $status)" ;;
   esac
   name=imgcheck-$version-$(target)
   awk -v name="$name.tar.gz" '$2 == name' "$work/SHA256SUMS" >"$work/wanted"
-  test -s "$work/wanted" || return 1
+  test -s "$work/wanted" || {
+    missing="release v$version has nothing for this platform ($(uname -s) $(uname -m))"
+    return 1
+  }
   fetch "$releases/v$version/$name.tar.gz" "$work/$name.tar.gz" || fail "$name.tar.gz cannot be fetched"
   (cd "$work" && sha256sum -c wanted >&2) || fail "$name.tar.gz does not have the checksum that SHA256SUMS names"
   tar -xzf "$work/$name.tar.gz" -C "$work"
@@ -59,8 +68,8 @@ released() {
 }
 
 built() {
-  command -v cargo >/dev/null \
-    || fail "imgcheck $version has no released binary for this machine, and there is no cargo to build it (https://rustup.rs)"
+  command -v cargo >/dev/null || fail "${missing:+$missing, and }there is no cargo to build imgcheck (https://rustup.rs)"
+  echo "${missing:+$missing; }cargo builds imgcheck, which takes some minutes" >&2
   if test -n "$source"; then
     set -- --path "$source"
   elif test "$version" = source; then
@@ -74,14 +83,13 @@ built() {
   cp "$work/built/bin/imgcheck" "$directory/imgcheck"
 }
 
+missing=
 case $version in
   source | "${commit:-source}") built ;;
-  *[!0-9A-Za-z.-]* | .* | -*) fail "\`$version\` is no version: write it as in 0.1.0, or \`source\`" ;;
   *)
-    released || {
-      echo "imgcheck $version: no released binary for this machine; it is built, which takes some minutes" >&2
-      built
-    }
+    expr "$version" : '\([0-9]\{1,\}\.[0-9]\{1,\}\.[0-9]\{1,\}\(-[0-9A-Za-z.-]\{1,\}\)\{0,1\}\)$' >/dev/null \
+      || fail "\`$version\` is no version: write it as in 0.1.0, a full commit, or \`source\`"
+    released || built
     ;;
 esac
 "$directory/imgcheck" --version

@@ -134,9 +134,22 @@ fn the_installer_builds_where_nothing_was_released() {
         "{}",
         said(&output)
     );
-    let output = install(path, "../9", &none, None);
+    assert!(said(&output).contains("there is no release v9.9.8"));
+    for version in ["../9", "latest", "1.2", "1.2.3-", "0123abc"] {
+        let output = install(path, version, &none, None);
+        assert!(
+            !output.status.success() && said(&output).contains("is no version"),
+            "{}",
+            said(&output)
+        );
+    }
+    // A release for other platforms.
+    let release = path.join("releases/v9.9.7");
+    fs::create_dir(&release).unwrap();
+    fs::write(release.join("SHA256SUMS"), "").unwrap();
+    let output = install(path, "9.9.7", &none, None);
     assert!(
-        !output.status.success() && said(&output).contains("is no version"),
+        !output.status.success() && said(&output).contains("release v9.9.7 has nothing for this"),
         "{}",
         said(&output)
     );
