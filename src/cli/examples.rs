@@ -5,8 +5,8 @@ pub const EXIT_CODES: &str = "\
 Exit codes:
   0  nothing at or above --fail-on
   1  a finding at or above --fail-on
-  2  the command line, the configuration or a rule file is wrong
-  3  the image was not found or could not be read completely; a failed scan is never a pass";
+  2  the command line, the configuration or a rule file is wrong, or no named file exists
+  3  an image was not found or could not be read completely; a failed scan is never a pass";
 
 /// Of `imgcheck facts`.
 pub const FACTS: &str = "\
