@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 mod attest;
+mod charts;
 mod containerd;
 mod daemon;
 mod gate;

@@ -74,6 +74,7 @@ fn a_dependency_that_is_not_installed() {
             missing: "typing-extensions".to_owned(),
             requirement: "typing-extensions>=4.10.0".to_owned(),
             environment: "/usr/local".to_owned(),
+            searched: vec![format!("/{SITE}")],
             certain: true,
             ..ImportFailure::default()
         }]

@@ -50,6 +50,7 @@ fn an_attribute_that_the_file_lacks() {
             reason: AbsenceReason::Shadowed,
             elsewhere: "/app/logging.py".to_owned(),
             environment: "/usr/local".to_owned(),
+            searched: vec!["/app".to_owned(), format!("/{SITE}")],
             certain: true,
             ..ImportFailure::default()
         }

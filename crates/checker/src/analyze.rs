@@ -11,6 +11,7 @@ use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_base::reference::name::Name;
 use imgcheck_image::configuration;
 use imgcheck_layer::ReadMethod;
+use imgcheck_model::imports::ImportFailure;
 use imgcheck_report::{Inspection, Layer};
 use imgcheck_rules::rules::{self, Facts, TypedName};
 
@@ -32,6 +33,8 @@ pub struct Analysis {
     /// What fingerprints are for.
     typed_name: TypedName,
     pub day: NaiveDate,
+    /// The imports that certainly fail. A volume may bring what others need.
+    pub import_failures: Vec<ImportFailure>,
     pub bounds: Bounds,
     /// What reading and analyzing took.
     pub elapsed: Duration,
@@ -91,6 +94,7 @@ impl Analysis {
         };
         Analysis {
             inspection,
+            import_failures: model.stack.python.import_failures.clone(),
             model,
             typed: subject.typed.clone(),
             typed_name: subject.typed_name.clone(),
@@ -104,7 +108,14 @@ impl Analysis {
     pub fn facts(&self) -> Facts {
         let facts = self.model.facts.clone();
         let named = parsed_reference(self.inspection.reference.as_deref());
+        let python = facts.python.clone().map(|mut python| {
+            if python.import_failures != self.import_failures {
+                Arc::make_mut(&mut python).import_failures = self.import_failures.clone();
+            }
+            python
+        });
         Facts {
+            python,
             claims: self.inspection.claims.clone(),
             typed: self.typed_name.clone(),
             image: rules::ImageFacts {

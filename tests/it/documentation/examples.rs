@@ -188,7 +188,12 @@ fn steps_in_examples_use_the_inputs_that_there_are() {
         .map(|hook| &hook["id"])
         .collect();
     let mut seen = BTreeSet::new();
-    for (page, block) in blocks("yaml") {
+    let blocks = blocks("yaml").into_iter().flat_map(|(page, block)| {
+        let documents = block.split("\n---\n").map(str::to_owned);
+        let documents: Vec<_> = documents.map(|it| (page.clone(), it)).collect();
+        documents
+    });
+    for (page, block) in blocks {
         if !block.contains("imgcheck/imgcheck") {
             continue;
         }

@@ -40,6 +40,32 @@ fn reachable(spec: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_volume_over_the_search_path_of_python_may_bring_the_module() {
+    let volumes = "volumes: [{name: code, persistentVolumeClaim: {claimName: code}}]";
+    for (mount, rules, gaps) in [
+        ("/src", vec![], 1),
+        ("/src/train", vec![], 1),
+        ("/data", vec!["python-import-fails"], 0),
+    ] {
+        for start in [
+            "command: [python3, -m, train]\nworkingDir: /src",
+            "command: [python3, -m, train]\nenv: [{name: PYTHONPATH, value: /src}]",
+        ] {
+            let mounts = format!("{start}\nvolumeMounts: [{{name: code, mountPath: {mount}}}]");
+            let (_, report) = Input::new(&pod(&mounts, volumes)).json(&[]);
+            let container = containers(&report)[0];
+            let is_import = |it: &String| it.contains("python-import-fails");
+            let mut found = findings(container);
+            found.retain(is_import);
+            assert_eq!(found.len(), rules.len(), "{start} {mount}: {found:?}");
+            let count = container["gaps"].as_array().unwrap().iter();
+            let count = count.filter(|it| it["code"] == "overlay-unknown").count();
+            assert!(count >= gaps, "{start} {mount}: {container}");
+        }
+    }
+}
+
+#[test]
 fn scheduling_constraints_filter_the_classes() {
     let tolerated = "tolerations: [{key: team, operator: Exists}]";
     for (spec, expected) in [

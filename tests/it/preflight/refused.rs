@@ -137,3 +137,21 @@ fn a_build_without_kubernetes_says_so() {
         assert!(error.contains("--nodes nodes.json"), "{error}");
     }
 }
+
+#[test]
+fn a_pipe_whose_left_side_failed_is_no_pass() {
+    for (name, text, expected) in [
+        ("-", "", "standard input is empty"),
+        ("m.yaml", "\n", "the file is empty"),
+    ] {
+        let input = Input::new("");
+        input.write("m.yaml", text);
+        let (code, output, error) = input.run(&[name]);
+        assert_eq!(code, 3, "{output}{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+    let input = Input::new("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n");
+    let (code, output, _) = input.run(&["deploy.yaml"]);
+    assert_eq!(code, 0);
+    assert!(output.starts_with("nothing was judged"), "{output}");
+}

@@ -6,6 +6,10 @@ use super::super::model::Model;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_launch as launch;
 use imgcheck_lint::workload::{Container, HiddenFiles, Mount, is_below};
+use imgcheck_model::imports::ImportFailure;
+
+/// The variables that name directories with code.
+const SEARCH_PATHS: [&str; 3] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH"];
 
 /// Gaps for variables that decide what is loaded and whose values are unknown, and for volumes over files that the process loads or
 /// over directories in which it searches.
@@ -22,10 +26,19 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
     let unknown = unknown.filter(|it| is_relevant(&it.variable));
     let unknown = unknown.map(|it| gap(it.message.clone(), None));
     let searched = container.mounts.iter().filter_map(|mount| {
-        let directory = directories(model).find(|it| overlaps(mount, it))?;
+        let directory = directories(model, &SEARCH_PATHS).find(|it| overlaps(mount, it))?;
         let message = format!(
             "the volume {} is mounted at {}, and the process searches {directory} for code",
             mount.volume, mount.path
+        );
+        Some(gap(message, Some(&mount.path)))
+    });
+    let failures = &model.stack.python.import_failures;
+    let imported = failures.iter().filter_map(|failure| {
+        let (mount, directory) = module_of(failure, container, model)?;
+        let message = format!(
+            "the volume {} is mounted at {}, and Python searches {directory} for {}",
+            mount.volume, mount.path, failure.module
         );
         Some(gap(message, Some(&mount.path)))
     });
@@ -36,7 +49,11 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
         );
         gap(message, Some(&it.path))
     });
-    let mut gaps: Vec<Gap> = unknown.chain(searched).chain(hidden).collect();
+    let mut gaps: Vec<Gap> = unknown
+        .chain(searched)
+        .chain(imported)
+        .chain(hidden)
+        .collect();
     gaps.dedup();
     gaps
 }
@@ -62,15 +79,44 @@ pub(super) fn hidden(container: &Container, model: &Model) -> Vec<HiddenFiles> {
     container.mounts.iter().filter_map(files).collect()
 }
 
-/// The directories of the variables that name search paths.
-fn directories(model: &Model) -> impl Iterator<Item = &str> {
+/// The imports that fail whatever the volumes of a container bring.
+pub(super) fn import_failures(container: &Container, model: &Model) -> Vec<ImportFailure> {
+    let failures = model.stack.python.import_failures.iter();
+    let certain = failures.filter(|it| module_of(it, container, model).is_none());
+    certain.cloned().collect()
+}
+
+/// The volume that may bring the module of a failed import, with the directory in which Python searches for it.
+fn module_of<'a>(
+    failure: &'a ImportFailure,
+    container: &'a Container,
+    model: &'a Model,
+) -> Option<(&'a Mount, &'a str)> {
+    let launch = &model.launch;
+    // `sys.path[0]` of `python -m` and `python -c`, even if only the volume brings it.
+    let mut arguments = launch.arguments.iter();
+    let is_from_here = arguments.any(|it| it == "-m" || it == "-c");
+    let own = is_from_here.then_some(launch.working_directory.as_str());
+    let searched = failure.searched.iter().map(String::as_str);
+    let searched = searched
+        .chain(directories(model, &["PYTHONPATH"]))
+        .chain(own);
+    let name = failure.module.split('.').next().unwrap_or_default();
+    let mut pairs = searched.flat_map(|it| container.mounts.iter().map(move |mount| (mount, it)));
+    pairs.find(|(mount, directory)| {
+        let directory = directory.trim_end_matches('/');
+        let below = mount.path.strip_prefix(directory);
+        let below = below.and_then(|it| it.strip_prefix('/'));
+        let first = below.and_then(|it| it.split('/').next());
+        is_below(directory, &mount.path)
+            || first.is_some_and(|it| it.trim_end_matches(".py") == name)
+    })
+}
+
+/// The directories that variables name.
+fn directories<'m>(model: &'m Model, variables: &'m [&str]) -> impl Iterator<Item = &'m str> {
     let environment = model.facts.image.process_env.iter().flatten();
-    let paths = environment.filter(|(name, _)| {
-        matches!(
-            name.as_str(),
-            "LD_LIBRARY_PATH" | "LD_PRELOAD" | "PYTHONPATH"
-        )
-    });
+    let paths = environment.filter(|(name, _)| variables.contains(&name.as_str()));
     let parts = paths.flat_map(|(_, value)| value.split([':', ' ']));
     parts.filter(|it| it.starts_with('/'))
 }

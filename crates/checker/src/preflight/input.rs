@@ -38,6 +38,9 @@ impl PreflightRequest {
             }) {
                 let name = lexical::shown(&file);
                 match lint::text_of(&file, workload::MAX_FILE) {
+                    Ok(text) if text.trim().is_empty() => {
+                        errors.push(Unread::unjudged(name.clone(), empty(&name)));
+                    }
                     Ok(text) => texts.push((name, text)),
                     Err(error) => errors.push(Unread::unjudged(name, error)),
                 }
@@ -122,6 +125,14 @@ impl PreflightRequest {
             })
         })?;
         Ok(chosen.map(|cluster| cluster.classes.clone()))
+    }
+}
+
+fn empty(name: &str) -> Error {
+    match name {
+        "-" => Error::damaged("-", "standard input is empty")
+            .with_help("run the command on the left of the pipe alone, and look at its error"),
+        name => Error::damaged(name, "the file is empty"),
     }
 }
 

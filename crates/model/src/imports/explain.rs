@@ -67,6 +67,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             reason,
             elsewhere,
             environment: self.label.to_owned(),
+            searched: self.environment.sites.clone(),
             certain: match self.is_command {
                 true => self.environment.is_certain,
                 false => self.pythons.is_launch_known,

@@ -44,6 +44,8 @@ pub struct ImportFailure {
     pub elsewhere: String,
     /// The environment, by its prefix.
     pub environment: String,
+    /// The directories in which this Python looks for modules besides the standard library, in order.
+    pub searched: Vec<String>,
     /// Whether the image starts this Python for certain, and its whole search path is known.
     pub certain: bool,
 }

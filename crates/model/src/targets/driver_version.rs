@@ -8,6 +8,8 @@ use imgcheck_base::spelling::InvalidInput;
 
 /// CUDA major versions, which `nvidia-smi` prints beside the driver version. No driver branch has such a number.
 const CUDA_MAJORS: RangeInclusive<u32> = 9..=20;
+/// Branches have three digits, and have had for 15 years.
+const BRANCHES: RangeInclusive<u32> = 100..=999;
 
 /// A driver version: `535.183.06`.
 ///
@@ -52,6 +54,14 @@ impl DriverVersion {
                 Err(InvalidInput {
                     problem: format!(
                         "`{text}` is not a driver version (is it the CUDA version next to it?)"
+                    ),
+                    help: help.to_owned(),
+                })
+            }
+            Some(numbers) if !BRANCHES.contains(&numbers[0]) && numbers.len() > 1 => {
+                Err(InvalidInput {
+                    problem: format!(
+                        "`{text}` is not a driver version: its first number has three digits"
                     ),
                     help: help.to_owned(),
                 })

@@ -31,7 +31,7 @@ struct Expression {
 
 /// The affinity of a Pod with each image, as a part of its `spec` in YAML. An image that needs nothing that a label says has none.
 pub fn kubernetes(images: &[ImageReport], known: &Knowledge) -> String {
-    each(images, known, "", |needs| {
+    each(images, known, "---\n", |needs| {
         let terms = terms(needs);
         let start = if terms.is_empty() { "" } else { START };
         let terms: String = terms.iter().map(yaml).collect();

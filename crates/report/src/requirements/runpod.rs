@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::needs::{Requirements, each};
+use super::needs::Requirements;
 use crate::{ImageReport, to_json};
 use imgcheck_model::knowledge::Knowledge;
 
@@ -20,11 +20,18 @@ struct Pod<'r> {
     allowed_cuda_versions: Vec<&'r str>,
 }
 
-/// A part of the request for a Pod with each image.
+/// A part of the request for a Pod with an image; a list of them for several.
 pub fn runpod(images: &[ImageReport], known: &Knowledge) -> String {
-    each(images, known, "", |needs| {
-        to_json(&of_one(needs, known)).unwrap_or_default()
-    })
+    let needs: Vec<_> = images
+        .iter()
+        .map(|it| Requirements::of(it, known))
+        .collect();
+    let pods: Vec<Pod> = needs.iter().map(|it| of_one(it, known)).collect();
+    let body = match pods.as_slice() {
+        [only] => to_json(only),
+        all => to_json(&all),
+    };
+    body.unwrap_or_default()
 }
 
 /// GPUs with machine code count, or those that only PTX runs on if there are no others: for these the driver must be newer.

@@ -47,7 +47,11 @@ fn write(out: &mut String, image: &ImageReport, report: &SizeReport, width: Opti
             share(cause.bytes),
         ]);
     }
-    causes.add_row(["all other files".to_owned(), bytes(others), share(others)]);
+    causes.add_row([
+        "needed, as far as is known".to_owned(),
+        bytes(others),
+        share(others),
+    ]);
     line(out, &show(causes));
     for cause in size.causes.iter() {
         line(out, &format!("\n{}", title(cause, &gpu.gpus)));

@@ -27,6 +27,12 @@ pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptio
             write(&mut out, workload, &shown, fail_on, options);
         }
     }
+    if report.workloads.is_empty() && report.errors.is_empty() {
+        line(
+            &mut out,
+            "nothing was judged: no object in the manifests starts a container",
+        );
+    }
     let unread = |file: &&crate::FileReport| {
         let containers = report.workloads.iter().flat_map(|it| &it.containers);
         file.gaps.is_empty() && !containers.clone().any(|it| it.title == file.file)

@@ -61,9 +61,14 @@ fn open_directory(path: &Path, selection: &Selection) -> Result<Vec<Image>> {
         format!(
             "this looks like skopeo's `dir:`; copy it: skopeo copy dir:{path} oci:image; then imgcheck oci:image"
         )
+    } else if root_directory::is_project(&store) {
+        format!(
+            "to check the Dockerfiles and requirements of a project: imgcheck lint {path}; if it is a root directory, write dir:{path}"
+        )
     } else {
         format!("if it is a root directory, write dir:{path}")
     };
-    let problem = "neither an OCI layout (oci-layout, index.json) nor a root directory (usr, etc, bin or lib)";
+    let problem =
+        "neither an OCI layout (oci-layout, index.json) nor a root directory (usr, etc, bin, lib)";
     Err(Error::unsupported(store.subject(), problem).with_help(help))
 }

@@ -8,8 +8,10 @@ use super::request::{LayerConsumer, Request, Source};
 use super::store::Store;
 use imgcheck_base::error::{Error, Result};
 
-/// A root filesystem has at least one of these directories.
+/// A root filesystem has at least one of these directories, the first if it is also a project.
 const ROOT_DIRECTORIES: [&str; 4] = ["usr", "etc", "bin", "lib"];
+/// What is at the top of a project.
+const PROJECT: [&str; 4] = [".git", "Dockerfile", "pyproject.toml", "requirements.txt"];
 
 /// `dir:PATH`.
 pub(super) struct RootDirectory(pub PathBuf);
@@ -22,7 +24,16 @@ impl Source for RootDirectory {
 
 /// Whether a directory or archive looks like a root filesystem.
 pub(super) fn is_root(store: &Store) -> bool {
-    ROOT_DIRECTORIES.iter().any(|name| store.has_at_top(name))
+    let is_there = |name: &&str| store.has_at_top(name);
+    match is_project(store) {
+        true => is_there(&ROOT_DIRECTORIES[0]),
+        false => ROOT_DIRECTORIES.iter().any(is_there),
+    }
+}
+
+/// Whether a directory looks like the sources of a project.
+pub(super) fn is_project(store: &Store) -> bool {
+    PROJECT.iter().any(|name| store.has_at_top(name))
 }
 
 /// The directory as an image of one layer.
