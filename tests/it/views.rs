@@ -56,6 +56,12 @@ fn a_tag_that_claims_nothing_is_said_to() {
         assert!(!text.contains(LINE), "{text}");
     }
     assert!(!run(&[MISLABELLED], &[]).1.contains(LINE));
+    for format in ["github", "markdown"] {
+        let named = ["--as", "team/train:latest", "-f", format];
+        let (_, text) = run(&[MISLABELLED], &named);
+        assert!(text.contains(LINE), "{text}");
+        assert!(!run(&[MISLABELLED], &["-f", format]).1.contains(LINE));
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! (<https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>).
 
 use super::details::{detail_lines, tally};
+use super::summary::{CLAIMS_NOTHING, claims_nothing};
 use super::{Report, Subject, Verdict, one_line, printable};
 use imgcheck_model::finding::{Finding, Severity};
 
@@ -34,6 +35,11 @@ pub fn report(report: &Report) -> String {
             subject.verdict().above(subject.findings()),
             one_line(subject.name())
         ));
+        if let Subject::Image(image) = subject
+            && claims_nothing(image)
+        {
+            out.push_str(&format!("{CLAIMS_NOTHING}\n"));
+        }
     }
     for (label, text) in report.judged_by() {
         out.push_str(&format!("{label}: {}\n", one_line(text)));

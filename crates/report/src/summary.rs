@@ -52,6 +52,28 @@ impl Agreement {
 /// Subjects that are listed even without a claim, in the order of the table.
 const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
 
+/// What to do about a tag that [claims nothing](claims_nothing).
+pub const CLAIMS_NOTHING: &str = "The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.";
+
+/// Whether an image with GPU libraries has a reference, and neither this nor the user says what it contains.
+pub fn claims_nothing(image: &ImageReport) -> bool {
+    let facts = &image.facts;
+    let is_silent = facts.claims.iter().all(|claim| claim.origin == "env");
+    let is_asked = image.questions.expect_contents();
+    facts.reference.is_some() && is_silent && !is_asked && has_gpu_library(image)
+}
+
+/// Whether an image has more than an operating system and Python.
+pub fn has_gpu_library(image: &ImageReport) -> bool {
+    let mut stack = image.facts.stack.iter();
+    stack.any(|component: &Component| {
+        !matches!(
+            component.name.as_str(),
+            "os" | "python" | "glibc" | "libstdc++"
+        )
+    })
+}
+
 /// The rows of the table: the core stack first, then other claimed subjects in the order of the claims.
 pub fn rows(image: &ImageReport) -> Vec<Row> {
     let mut subjects: Vec<&str> = ALWAYS.to_vec();

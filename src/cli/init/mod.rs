@@ -69,7 +69,7 @@ fn drafts(directory: &Path) -> Vec<Draft> {
     let mut drafts = vec![Draft {
         path: configuration,
         text: CONFIGURATION.to_owned(),
-        next: None,
+        next: Some(EXPECTATIONS.to_owned()),
     }];
     if has(".github") {
         let dockerfile = dockerfile(directory);
@@ -103,11 +103,14 @@ fn drafts(directory: &Path) -> Vec<Draft> {
         });
     }
     if drafts.len() == 1 {
-        let without = "no CI job was written: there is no .github, .gitlab or .gitlab-ci.yml";
-        drafts[0].next = Some(without.to_owned());
+        let without = "no CI job was written: there is no .github, .gitlab or .gitlab-ci.yml; make one (mkdir .github), and run this again";
+        drafts[0].next = Some(format!("{EXPECTATIONS}\n{without}"));
     }
     drafts
 }
+
+/// What only the user knows.
+const EXPECTATIONS: &str = "next: say what the image must contain and run on (expect:, targets:): a tag such as :ci or a commit claims nothing";
 
 /// The Dockerfile of the image.
 fn dockerfile(directory: &Path) -> Option<&'static str> {

@@ -68,6 +68,9 @@ fn heading(subject: Subject) -> String {
     );
     if let Subject::Image(image) = subject {
         block.push_str(&table(image));
+        if summary::claims_nothing(image) {
+            block.push_str(&format!("\n{}\n", summary::CLAIMS_NOTHING));
+        }
         block.push_str(&runs_on(image));
     }
     block.push_str(&not_judged(subject));

@@ -3,10 +3,9 @@
 use comfy_table::{Cell, Color};
 
 use super::style::{line, show, table};
-use crate::summary::{Agreement, Row, rows};
+use crate::summary::{Agreement, CLAIMS_NOTHING, Row, claims_nothing, has_gpu_library, rows};
 use crate::{ImageReport, one_line};
 use imgcheck_model::finding::Severity;
-use imgcheck_model::stack::Component;
 
 /// Writes the table and the remarks.
 pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
@@ -20,10 +19,7 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
         line(out, &show(table));
     }
     if claims_nothing(image) {
-        line(
-            out,
-            "  The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
-        );
+        line(out, &format!("  {CLAIMS_NOTHING}"));
     }
     if facts.config_digest.is_none() {
         line(
@@ -37,24 +33,6 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
             "  No GPU libraries: PyTorch, CUDA, cuDNN and NCCL were not found in any layer.",
         );
     }
-}
-
-/// Whether an image with GPU libraries has a reference, and neither this nor the user says what it contains.
-fn claims_nothing(image: &ImageReport) -> bool {
-    let facts = &image.facts;
-    let is_silent = facts.claims.iter().all(|claim| claim.origin == "env");
-    let is_asked = image.questions.expect_contents();
-    facts.reference.is_some() && is_silent && !is_asked && has_gpu_library(image)
-}
-
-fn has_gpu_library(image: &ImageReport) -> bool {
-    let mut stack = image.facts.stack.iter();
-    stack.any(|component: &Component| {
-        !matches!(
-            component.name.as_str(),
-            "os" | "python" | "glibc" | "libstdc++"
-        )
-    })
 }
 
 fn cells(row: Row) -> [Cell; 4] {
