@@ -50,13 +50,13 @@ pub fn run(arguments: &FactsArguments) -> Result<ExitCode, Stop> {
             let read = reader.checker.images(request);
             reader.finish()?;
             let images = read?;
-            let [(facts, _)] = images.as_slice() else {
+            let [(facts, subject)] = images.as_slice() else {
                 let problem = format!("{} contains {} images", request.name(), images.len());
                 let error = Error::usage(problem)
                     .with_help("choose one with --platform, or with docker-archive:PATH:REFERENCE");
                 return Err(error.into());
             };
-            saved = facts.encode()?;
+            saved = facts.clone().named(subject.reference()).encode()?;
             reader.checker.check_facts(&images)
         }
         _ => reader.check()?,

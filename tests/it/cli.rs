@@ -403,3 +403,23 @@ fn a_file_that_an_image_is_built_from_is_for_lint() {
     let error = failure(3, &[file.to_str().unwrap()]);
     assert!(error.contains("imgcheck lint"), "{error}");
 }
+
+#[test]
+fn a_file_of_facts_keeps_the_name_that_the_image_is_compared_with() {
+    let directory = tempfile::tempdir().unwrap();
+    let facts = directory.path().join("image.facts");
+    let run = |arguments: &[&str]| {
+        let output = imgcheck().args(arguments).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text)
+    };
+    let output = format!("facts={}", facts.display());
+    let sample = repository("testdata/sample/pytorch-cuda-v2.9.tar");
+    let sample = sample.to_str().unwrap();
+    assert_eq!(run(&["facts", sample, "-o", &output]).0, Some(0));
+    let (code, text) = run(&[facts.to_str().unwrap()]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("error[claim-torch-version]"), "{text}");
+    let (code, text) = run(&[facts.to_str().unwrap(), "--as", "pytorch-cuda:v2.8"]);
+    assert_eq!(code, Some(0), "{text}");
+}

@@ -50,6 +50,9 @@ const COMPRESSION_LEVEL: i32 = 9;
 pub struct ImageFacts {
     /// Version of the format.
     pub(crate) schema: FactsSchema,
+    /// The reference that the image was read by, in a file of facts; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reference: Option<String>,
     /// How much of each file was read.
     pub(crate) depth: Depth,
     /// `os/architecture[/variant]`; empty for a root directory.
@@ -135,6 +138,13 @@ impl ImageFacts {
     /// `os/architecture[/variant]`, as in `linux/amd64`; empty for a root directory.
     pub fn platform(&self) -> &str {
         &self.platform
+    }
+
+    /// The same facts for a file, by which the image is compared with its reference later, too.
+    #[must_use]
+    pub fn named(self, reference: Option<&str>) -> Self {
+        let reference = reference.map(str::to_owned);
+        ImageFacts { reference, ..self }
     }
 
     /// How much of each file was read.
@@ -248,6 +258,7 @@ impl ImageFacts {
         });
         ImageFacts {
             schema: FactsSchema::V1,
+            reference: None,
             depth,
             platform: image.platform.clone(),
             config_digest: image.config_digest.clone(),

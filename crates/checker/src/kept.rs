@@ -215,6 +215,7 @@ impl Checker {
         };
         Ok(Some(ImageFacts {
             schema: FactsSchema::V1,
+            reference: None,
             depth: Depth::Default,
             platform: kept.platform,
             config_digest: kept.config_digest,

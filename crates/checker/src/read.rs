@@ -237,6 +237,7 @@ fn facts(
     let layers = image.layers.iter().zip(layers);
     let facts = ImageFacts {
         schema: FactsSchema::V1,
+        reference: None,
         depth: context.depth,
         platform: image.platform.clone(),
         config_digest: image.config_digest.clone(),
@@ -275,7 +276,7 @@ fn facts_file(target: &ImageReference) -> Option<&Path> {
     is_encoded(&start).then_some(path)
 }
 
-/// The facts that a file holds. They have no reference of their own.
+/// The facts that a file holds, with the reference that they were read by unless the request names another.
 fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(ImageFacts, Subject)> {
     let started = Instant::now();
     let name = path.display().to_string();
@@ -298,7 +299,7 @@ fn saved(checker: &Checker, request: &ImageRequest, path: &Path) -> Result<(Imag
     subject.typed_name = request.typed_name();
     subject.limits = request.limits;
     subject.cancellation = request.cancellation.clone();
-    subject.reference.clone_from(&request.reference);
+    subject.reference = request.reference.clone().or(facts.reference.clone());
     subject.origin.reading = started.elapsed();
     Ok((facts, subject))
 }
