@@ -103,3 +103,13 @@ fn a_directory_means_the_manifests_in_it() {
     assert!(text.contains("Pod prod/p (deploy/a.yaml)"), "{text}");
     assert!(text.contains("Pod b (deploy/b.json)"), "{text}");
 }
+
+#[test]
+fn the_verdict_on_a_given_target_is_shown_without_nodes() {
+    let input = Input::new(MANIFEST);
+    let (code, text, _) = input.run(&["deploy.yaml", "--gpu", "h100", "--driver", "535.183.06"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("RUNS ON") && text.contains("H100 (sm_90)"), "{text}");
+    let (_, text, _) = input.run(&["deploy.yaml"]);
+    assert!(!text.contains("RUNS ON"), "{text}");
+}

@@ -9,6 +9,7 @@ use super::heading::judged_by;
 use super::options::TextOptions;
 use super::reasons;
 use super::style::{BOLD, DIM, color, colored, line, separate};
+use super::targets;
 use crate::details::{count, full_tally};
 use crate::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
 use imgcheck_model::finding::Severity;
@@ -114,11 +115,12 @@ fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severi
     }
 }
 
-/// How many node classes the image runs on, and why not on the others.
+/// How many node classes the image runs on, and why not on the others; without nodes, on which of the given targets.
 fn classes(out: &mut String, container: &ContainerReport) {
     let all = &container.classes;
     if !container.knows_nodes {
-        return;
+        let judged = container.judged.iter();
+        return judged.for_each(|it| out.push_str(&targets::lines(&it.targets)));
     }
     if all.is_empty() {
         return line(out, "      the scheduler can choose none of the nodes");
