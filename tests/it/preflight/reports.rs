@@ -109,7 +109,10 @@ fn the_verdict_on_a_given_target_is_shown_without_nodes() {
     let input = Input::new(MANIFEST);
     let (code, text, _) = input.run(&["deploy.yaml", "--gpu", "h100", "--driver", "535.183.06"]);
     assert_eq!(code, 0, "{text}");
-    assert!(text.contains("RUNS ON") && text.contains("H100 (sm_90)"), "{text}");
+    assert!(
+        text.contains("RUNS ON") && text.contains("H100 (sm_90)"),
+        "{text}"
+    );
     let (_, text, _) = input.run(&["deploy.yaml"]);
     assert!(!text.contains("RUNS ON"), "{text}");
 }

@@ -8,8 +8,8 @@ use imgcheck_base::spelling::InvalidInput;
 
 /// CUDA major versions, which `nvidia-smi` prints beside the driver version. No driver branch has such a number.
 const CUDA_MAJORS: RangeInclusive<u32> = 9..=20;
-/// Branches have three digits, and have had for 15 years.
-const BRANCHES: RangeInclusive<u32> = 100..=999;
+/// The largest number that a branch can have. On Jetson, branches have two digits.
+const LAST_BRANCH: u32 = 999;
 
 /// A driver version: `535.183.06`.
 ///
@@ -58,14 +58,12 @@ impl DriverVersion {
                     help: help.to_owned(),
                 })
             }
-            Some(numbers) if !BRANCHES.contains(&numbers[0]) && numbers.len() > 1 => {
-                Err(InvalidInput {
-                    problem: format!(
-                        "`{text}` is not a driver version: its first number has three digits"
-                    ),
-                    help: help.to_owned(),
-                })
-            }
+            Some(numbers) if numbers[0] > LAST_BRANCH => Err(InvalidInput {
+                problem: format!(
+                    "`{text}` is not a driver version: its first number has more than three digits"
+                ),
+                help: help.to_owned(),
+            }),
             Some(numbers) if (2..=4).contains(&numbers.len()) => Ok(DriverVersion {
                 numbers,
                 text: text.to_owned(),

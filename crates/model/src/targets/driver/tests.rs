@@ -53,6 +53,7 @@ fn a_version_is_read_and_compared_by_its_numbers() {
         ("latest", "not a driver version"),
         ("", "not a driver version"),
         ("535.", "not a driver version"),
+        ("5535.183.06", "more than three digits"),
     ] {
         let error = DriverVersion::parse(text).unwrap_err();
         assert!(error.problem.contains(problem), "{text}: {error}");
