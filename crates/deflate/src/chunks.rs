@@ -1,7 +1,6 @@
 //! The input in chunks, which a thread of its own reads, and how many there may be at a time.
 
 use std::io::{self, Read};
-use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -81,7 +80,7 @@ impl<'a> Chunks<'a> {
             }
             begun.send(result).ok()?;
         }
-        mem::take(&mut self.error)
+        self.error
     }
 }
 
@@ -124,11 +123,7 @@ impl Buffers {
         if self.count < OWN {
             return true;
         }
-        let permit = if self.count < self.most {
-            Permit::take()
-        } else {
-            None
-        };
+        let permit = (self.count < self.most).then(Permit::take).flatten();
         let is_allowed = permit.is_some();
         self.permits.extend(permit);
         is_allowed

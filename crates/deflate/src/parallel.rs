@@ -133,18 +133,17 @@ struct Decompression<'a, 's> {
 impl Decompression<'_, '_> {
     fn run(&mut self, end: End<'_>) -> io::Result<()> {
         while self.is_wanted {
-            let chunk = match self.begun.try_recv() {
-                Ok(chunk) => chunk,
-                Err(TryRecvError::Disconnected) => return Err(end.error()),
+            let next = match self.begun.try_recv() {
+                Err(TryRecvError::Empty) if self.pieces.is_empty() => self.begun.recv().ok(),
                 // The reader may wait for a chunk that is in a piece.
-                Err(TryRecvError::Empty) if !self.pieces.is_empty() => {
+                Err(TryRecvError::Empty) => {
                     self.output(self.pieces.len() - 1)?;
                     continue;
                 }
-                Err(TryRecvError::Empty) => match self.begun.recv() {
-                    Ok(chunk) => chunk,
-                    Err(_) => return Err(end.error()),
-                },
+                next => next.ok(),
+            };
+            let Some(chunk) = next else {
+                return Err(end.error());
             };
             let mut chunk = chunk.recv().map_err(|_| stopped())?;
             let bytes = mem::take(&mut chunk.input);
