@@ -50,6 +50,13 @@ pub enum Without {
     Feature,
 }
 
+impl Without {
+    /// Whether the GPU, or a package as a whole, does not work.
+    pub fn is_serious(self) -> bool {
+        matches!(self, Without::Gpu | Without::Package)
+    }
+}
+
 /// Why a file answered a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

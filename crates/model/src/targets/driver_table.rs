@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::stack::container_toolkit::{Branch, DriversFile};
 use imgcheck_base::version::is_since;
 
 /// Driver branches and PTX ISA versions, each with its CUDA release: parts of `rules/knowledge/drivers.yaml` and `cuda.yaml`.
@@ -65,20 +66,6 @@ impl DriverTable {
         let row = self.ptx_isa.iter().find(|row| row.isa == isa);
         row.map(|row| row.cuda.as_str())
     }
-}
-
-/// What is read of `drivers.yaml`.
-#[derive(Debug, Deserialize)]
-pub struct DriversFile {
-    branches: Vec<Branch>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Branch {
-    branch: String,
-    max_cuda: String,
-    first_driver: String,
-    oldest_architecture: String,
 }
 
 /// What is read of `cuda.yaml`.

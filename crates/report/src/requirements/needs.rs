@@ -8,8 +8,6 @@ use serde::Serialize;
 use crate::targets::{Grade, on_gpu};
 use crate::{ImageReport, one_line};
 use imgcheck_model::knowledge::Knowledge;
-use imgcheck_model::process::cause::Without;
-use imgcheck_model::process::facts::DriverLibrary;
 use imgcheck_model::stack::DriverFloor;
 use imgcheck_model::targets::{Capability, CodeKind, GpuFacts, GpuNames, GpuTable};
 
@@ -63,7 +61,7 @@ impl<'r> Requirements<'r> {
         let gpus = gpus.filter_map(|it| SupportedGpu::of(it, &known.targets.gpus));
         let processes = facts.loader.iter().flat_map(|it| &it.processes);
         let libraries = processes.flat_map(|it| &it.driver_libraries);
-        let needed = libraries.filter(|it| is_needed(it));
+        let needed = libraries.filter(|it| !it.optional || it.without.is_serious());
         let capabilities = needed.filter_map(|it| known.catalogue.driver_capability(&it.library));
         let nccl = loaded("nccl").map(|it| &it.details);
         Requirements {
@@ -125,11 +123,6 @@ pub(super) fn comments(needs: &Requirements<'_>) -> String {
 pub(super) fn least_driver(needs: &Requirements<'_>) -> String {
     let floor = needs.driver.and_then(|it| it.oldest(false));
     floor.map_or_else(String::new, |it| format!("# driver {it} or newer\n"))
-}
-
-/// Whether the GPU, or a package, does not work without a library of the driver.
-fn is_needed(library: &DriverLibrary) -> bool {
-    !library.optional || matches!(library.without, Without::Gpu | Without::Package)
 }
 
 impl SupportedGpu {

@@ -21,7 +21,7 @@ pub struct CapabilitiesFile {
 /// What is read of the file `drivers.yaml`.
 #[derive(Debug, Deserialize)]
 pub struct DriversFile {
-    branches: Vec<Branch>,
+    pub(crate) branches: Vec<Branch>,
 }
 
 /// A word of NVIDIA_DRIVER_CAPABILITIES.
@@ -38,10 +38,11 @@ pub(super) struct Capability {
 
 /// A driver branch.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Branch {
-    pub(super) branch: String,
-    pub(super) max_cuda: String,
-    pub(super) first_driver: String,
+pub(crate) struct Branch {
+    pub(crate) branch: String,
+    pub(crate) max_cuda: String,
+    pub(crate) first_driver: String,
+    pub(crate) oldest_architecture: String,
 }
 
 impl ToolkitKnowledge {

@@ -18,6 +18,7 @@ pub use facts::{
 };
 pub use files::{DriverFile, DriverNeed, FileState};
 pub use knowledge::ToolkitKnowledge;
+pub(crate) use knowledge::{Branch, DriversFile};
 pub use requirement::{Constraint, Host, Invalid, Operator, Property, Requirement, Verdict};
 
 use super::inventory::Inventory;

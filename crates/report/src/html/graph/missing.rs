@@ -1,6 +1,5 @@
 //! Libraries that could not be loaded.
 
-use imgcheck_model::process::cause::Without;
 use std::collections::BTreeMap;
 
 use super::builder::Builder;
@@ -33,8 +32,7 @@ pub(super) fn missing(builder: &mut Builder) {
         let failures = &by_library[library];
         let known = known(builder, library);
         let is_optional = failures.iter().all(|failure| failure.optional)
-            && !known
-                .is_some_and(|it| matches!(it.context.without, Without::Gpu | Without::Package));
+            && !known.is_some_and(|it| it.context.without.is_serious());
         if !is_optional && drawn >= MISSING {
             builder.graph.left_out += 1;
             continue;
