@@ -11,9 +11,8 @@ use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_base::reference::name::Name;
 use imgcheck_image::configuration;
 use imgcheck_layer::ReadMethod;
-use imgcheck_model::imports::ImportFailure;
 use imgcheck_report::{Inspection, Layer};
-use imgcheck_rules::rules::{self, Facts, TypedName};
+use imgcheck_rules::rules::{self, Facts, PythonFacts, TypedName};
 
 use super::facts::{ImageFacts, Outline};
 use super::model::{Model, Models};
@@ -33,8 +32,8 @@ pub struct Analysis {
     /// What fingerprints are for.
     typed_name: TypedName,
     pub day: NaiveDate,
-    /// The imports that certainly fail. A volume may bring what others need.
-    pub import_failures: Vec<ImportFailure>,
+    /// What is installed in the Python environments, without failures of imports that a volume may prevent.
+    pub python: Arc<PythonFacts>,
     pub bounds: Bounds,
     /// What reading and analyzing took.
     pub elapsed: Duration,
@@ -94,7 +93,7 @@ impl Analysis {
         };
         Analysis {
             inspection,
-            import_failures: model.stack.python.import_failures.clone(),
+            python: model.stack.python.clone(),
             model,
             typed: subject.typed.clone(),
             typed_name: subject.typed_name.clone(),
@@ -108,14 +107,8 @@ impl Analysis {
     pub fn facts(&self) -> Facts {
         let facts = self.model.facts.clone();
         let named = parsed_reference(self.inspection.reference.as_deref());
-        let python = facts.python.clone().map(|mut python| {
-            if python.import_failures != self.import_failures {
-                Arc::make_mut(&mut python).import_failures = self.import_failures.clone();
-            }
-            python
-        });
         Facts {
-            python,
+            python: Some(self.python.clone()),
             claims: self.inspection.claims.clone(),
             typed: self.typed_name.clone(),
             image: rules::ImageFacts {

@@ -1,7 +1,9 @@
 //! What a container replaces with unknown content: files below a volume, values of Secrets.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::super::analyze::Analysis;
 use super::super::model::Model;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_launch as launch;
@@ -79,11 +81,14 @@ pub(super) fn hidden(container: &Container, model: &Model) -> Vec<HiddenFiles> {
     container.mounts.iter().filter_map(files).collect()
 }
 
-/// The imports that fail whatever the volumes of a container bring.
-pub(super) fn import_failures(container: &Container, model: &Model) -> Vec<ImportFailure> {
-    let failures = model.stack.python.import_failures.iter();
-    let certain = failures.filter(|it| module_of(it, container, model).is_none());
-    certain.cloned().collect()
+/// Leaves out imports that do not fail if a volume brings the module.
+pub(super) fn drop_import_failures(container: &Container, analysis: &mut Analysis) {
+    let (model, python) = (&analysis.model, &mut analysis.python);
+    let is_brought = |it: &ImportFailure| module_of(it, container, model).is_some();
+    if python.import_failures.iter().any(is_brought) {
+        let python = Arc::make_mut(python);
+        python.import_failures.retain(|it| !is_brought(it));
+    }
 }
 
 /// The volume that may bring the module of a failed import, with the directory in which Python searches for it.

@@ -186,7 +186,7 @@ impl Judging<'_> {
         let mut analysis = Analysis::of(self.checker, models, facts, &launched)?;
         let unknown = hidden::gaps(container, &analysis.model, &self.checker.knowledge.launch);
         analysis.inspection.gaps.extend(unknown);
-        analysis.import_failures = hidden::import_failures(container, &analysis.model);
+        hidden::drop_import_failures(container, &mut analysis);
         let own_frameworks = &subject.own_frameworks;
         let mut alone = None;
         if replaces && (self.locates || own_frameworks.get().is_none()) {

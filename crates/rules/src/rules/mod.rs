@@ -36,7 +36,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-pub use facts::{Bytes, ComponentFacts, Facts, ImageFacts, StackFacts, TypedName};
+pub use facts::{Bytes, ComponentFacts, Facts, ImageFacts, PythonFacts, StackFacts, TypedName};
 pub use questions::Questions;
 pub use rule::Rule;
 
