@@ -82,6 +82,12 @@ pub fn real_images() -> PathBuf {
         .map_or_else(|| repository("testdata/real"), PathBuf::from)
 }
 
+/// Whether a missing real image is a failure: `IMGCHECK_REQUIRE_REAL=1`.
+#[must_use]
+pub fn real_images_required() -> bool {
+    std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1")
+}
+
 /// A file of the repository.
 ///
 /// # Panics

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use testkit::tools::{real_images, say, tool};
+use testkit::tools::{real_images, real_images_required, say, tool};
 
 use crate::program::{imgcheck, repository};
 
@@ -14,10 +14,9 @@ const SAMPLE: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runt
 /// The chart of vLLM; `None` where it or Helm is missing.
 fn chart() -> Option<PathBuf> {
     let chart = real_images().join("charts/vllm-0.9.2/examples/online_serving/chart-helm");
-    let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
     if !chart.exists() {
         let message = "there is no chart; see testdata/recipes/charts.py";
-        assert!(!required, "{message}");
+        assert!(!real_images_required(), "{message}");
         say(message);
         return None;
     }

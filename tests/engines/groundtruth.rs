@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::sync::Arc;
-use testkit::tools::real_images;
 use testkit::tools::say;
+use testkit::tools::{real_images, real_images_required};
 
 use imgcheck_archive::archive::FileRange;
 use imgcheck_elf::facts::{ElfFacts, GpuCode};
@@ -41,7 +41,6 @@ fn fields(line: &str) -> Vec<String> {
 
 #[test]
 fn reading_agrees_with_the_table() {
-    let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
     let recipes = imgcheck_model::knowledge::recipes().unwrap();
     let directory = real_images().join("groundtruth");
     let (mut compared, mut missing, mut differences) = (BTreeMap::new(), Vec::new(), Vec::new());
@@ -63,7 +62,7 @@ fn reading_agrees_with_the_table() {
             differences.push(format!("{}: {problem}", row["path"]));
         }
     }
-    if compared.is_empty() && !required {
+    if compared.is_empty() && !real_images_required() {
         say(format_args!(
             "skipped: no files in {}; fetch them with testdata/recipes/groundtruth.py --cheap",
             directory.display()
@@ -76,7 +75,7 @@ fn reading_agrees_with_the_table() {
     ));
     assert!(differences.is_empty(), "{}", differences.join("\n"));
     assert!(
-        !required || missing.is_empty(),
+        !real_images_required() || missing.is_empty(),
         "not fetched:\n{}",
         missing.join("\n")
     );

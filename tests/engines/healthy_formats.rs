@@ -6,8 +6,8 @@
 use crate::formats;
 use std::fs;
 use std::path::{Path, PathBuf};
-use testkit::tools::real_images;
 use testkit::tools::say;
+use testkit::tools::{real_images, real_images_required};
 
 use tempfile::tempdir;
 
@@ -56,10 +56,9 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_healthy_image_gives_no_error_and_no_warning_in_any_format() {
     let images = healthy();
-    let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
     if images.len() == 1 {
         let message = "there are no real images; see docs/src/real-images.md";
-        assert!(!required, "{message}");
+        assert!(!real_images_required(), "{message}");
         say(format_args!("only the sample is looked at: {message}"));
     }
     // Layers that several images share are read once.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::program::{check, faults, imgcheck, only_image, version};
 use tempfile::tempdir;
-use testkit::tools::{real_images, say};
+use testkit::tools::{real_images, real_images_required, say};
 
 const HONEST: &str = "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime";
 
@@ -26,10 +26,7 @@ fn real(name: &str) -> Option<PathBuf> {
         "{} is not there; make it with: python3 testdata/recipes/real_images.py",
         path.display()
     );
-    assert!(
-        std::env::var_os("IMGCHECK_REQUIRE_REAL").is_none_or(|value| value != "1"),
-        "{message}"
-    );
+    assert!(!real_images_required(), "{message}");
     say(format_args!("skipped: {message}"));
     None
 }

@@ -7,8 +7,8 @@ use crate::program;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use testkit::tools::real_images;
 use testkit::tools::say;
+use testkit::tools::{real_images, real_images_required};
 
 use imgcheck_rules::rules::RuleSet;
 use serde_json::Value;
@@ -153,7 +153,6 @@ fn check(row: &Row, directory: &Path, cache: &Path) -> Result<(), String> {
 #[test]
 fn questions_from_public_threads_are_answered() {
     let directory = real_images().join("threads");
-    let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
     let cache = tempdir().unwrap();
     let (mut answered, mut absent, mut wrong) = (0, BTreeSet::new(), Vec::new());
     for row in rows() {
@@ -171,7 +170,7 @@ fn questions_from_public_threads_are_answered() {
     if !absent.is_empty() {
         let message = format!("{absent:?} are not in {}", directory.display());
         assert!(
-            !required || answered > 0,
+            !real_images_required() || answered > 0,
             "{message}; make them with testdata/recipes/threads.py"
         );
         say(format_args!("skipped: {message}"));

@@ -3,8 +3,8 @@
 //! Uses the files that `testdata/recipes/groundtruth.py` fetches, and is skipped without them.
 
 use std::path::{Path, PathBuf};
-use testkit::tools::real_images;
 use testkit::tools::say;
+use testkit::tools::{real_images, real_images_required};
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use imgcheck_elf::{self as elf, Depth};
@@ -91,8 +91,10 @@ fn getters_say_what_the_disassembler_says() {
         assert_eq!(values, expected, "{}", path.display());
         compared += 1;
     }
-    let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
-    assert!(compared > 0 || !required, "no files to compare");
+    assert!(
+        compared > 0 || !real_images_required(),
+        "no files to compare"
+    );
     say(format_args!(
         "compared {compared} libraries with their disassembly"
     ));

@@ -5,7 +5,7 @@ mod named;
 use std::fs;
 use std::path::PathBuf;
 use testkit::elf::SharedObject;
-use testkit::tools::real_images;
+use testkit::tools::{real_images, real_images_required};
 
 use serde_json::Value;
 
@@ -198,8 +198,7 @@ fn real_image(name: &str) -> Option<PathBuf> {
 #[test]
 fn a_real_pytorch_covers_what_it_was_built_for_and_nothing_else() {
     let root = real_image("torch-2.8.0");
-    let required = std::env::var("IMGCHECK_REQUIRE_REAL").is_ok_and(|value| value == "1");
-    assert!(!required || root.is_some());
+    assert!(!real_images_required() || root.is_some());
     if let Some(root) = root {
         let (code, report) = check(&root, &["--gpu", COVERED, "--driver", "580.65.06"]);
         assert_eq!((code, faults(&report)), (0, vec![]));

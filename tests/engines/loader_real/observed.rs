@@ -11,7 +11,7 @@ use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use testkit::tools::{real_images, say};
+use testkit::tools::{real_images, real_images_required, say};
 
 /// What one image was seen to do.
 #[derive(Debug, Deserialize)]
@@ -67,8 +67,7 @@ pub fn images(directory: &str) -> Vec<PathBuf> {
     images.sort();
     if images.is_empty() {
         let message = format!("there is no image in {}", directory.display());
-        let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
-        assert!(!required, "{message}");
+        assert!(!real_images_required(), "{message}");
         say(format_args!("skipped: {message}"));
     }
     images

@@ -112,8 +112,7 @@ fn real_images() -> Vec<(String, ImageReport)> {
     paths.sort();
     if paths.is_empty() {
         let message = format!("there is no image in {}", tools::real_images().display());
-        let required = std::env::var_os("IMGCHECK_REQUIRE_REAL").is_some_and(|value| value == "1");
-        assert!(!required, "{message}");
+        assert!(!tools::real_images_required(), "{message}");
         say(format_args!("skipped: {message}"));
     }
     let checker = checker();
