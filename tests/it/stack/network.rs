@@ -14,6 +14,8 @@ fn libraries_are_known_by_their_names() {
             "libibverbs.so.1.14.44.0",
         )
         .elf("opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so", elf(&[]))
+        .elf("opt/libnccl-tuner-mine.so", elf(&[]))
+        .elf("opt/hpcx/ucx/lib/ucx/libuct_cuda.so.0.0.0", elf(&[]))
         .text("usr/share/doc/libibverbs1/README", "")
         .text("opt/libnccl-net.conf", "");
     let network = image.stack().network;
@@ -29,6 +31,8 @@ fn libraries_are_known_by_their_names() {
         network.plugins,
         ["/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"]
     );
+    assert_eq!(network.other_plugins, ["/opt/libnccl-tuner-mine.so"]);
+    assert_eq!(network.ucx, ["/opt/hpcx/ucx/lib/ucx/libuct_cuda.so.0.0.0"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use imgcheck_image::EntryKind;
 use imgcheck_model::stack::{GpuAssembler, MissingTool, ToolKind};
 
-use crate::sample::{Image, SITE, identified, program};
+use crate::sample::{Image, SITE, elf, identified, program};
 
 const PATH: &str = "PATH=/usr/local/bin:/usr/bin:/bin";
 
@@ -25,6 +25,8 @@ fn complete() -> Image {
         .elf("usr/bin/x86_64-linux-gnu-ld", program(&[]))
         .link("usr/bin/ld", "x86_64-linux-gnu-ld")
         .text("usr/include/stdlib.h", "")
+        .text("usr/lib/x86_64-linux-gnu/crti.o", "")
+        .text("usr/lib/x86_64-linux-gnu/libc.so", "")
         .text("usr/local/include/python3.11/Python.h", "")
 }
 
@@ -99,6 +101,35 @@ fn a_compiler_of_the_system_needs_its_programs() {
         .elf("opt/gcc/bin/gcc", program(&[]))
         .mode(0o755);
     assert_eq!(kind(own, &["CC=/opt/gcc/bin/gcc"]), None);
+}
+
+#[test]
+fn a_linker_of_the_system_needs_the_files_of_the_c_library() {
+    let without = |name: &str| {
+        let path = format!("usr/lib/x86_64-linux-gnu/{name}");
+        complete().layer().entry(&path, EntryKind::Whiteout)
+    };
+    for name in ["crti.o", "libc.so"] {
+        let found = (ToolKind::LinkedFile, name.to_owned());
+        assert_eq!(kind(without(name), &[]), Some(found));
+    }
+}
+
+#[test]
+fn pytorch_cannot_be_imported_without_its_program() {
+    let image = || {
+        let package = Image::python().package("torch", "2.11.0");
+        package
+            .text(&format!("{SITE}/torch/__init__.py"), "")
+            .elf(&format!("{SITE}/torch/lib/libshm.so"), elf(&[]))
+    };
+    let found = missing(image(), &[]).unwrap();
+    assert_eq!(
+        (found.tool.as_str(), found.when.as_str()),
+        ("torch/bin/torch_shm_manager", "`import torch`")
+    );
+    let manager = format!("{SITE}/torch/bin/torch_shm_manager");
+    assert_eq!(missing(image().elf(&manager, program(&[])), &[]), None);
 }
 
 /// Triton 3.6 with the files that it compiles with, but for one.

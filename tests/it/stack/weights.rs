@@ -28,7 +28,17 @@ fn the_format_is_in_the_file_beside_the_weights() {
     assert_eq!(models(&config(FP8)), []);
     let optimizer = r#"{"quantization_config": {"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4"}}}"#;
     assert_eq!(with_weights(optimizer), one("modelopt", "NVFP4"));
+    let plain = [
+        r#"{"torch_dtype": "bfloat16"}"#,
+        r#"{"dtype": "bfloat16"}"#,
+        r#"{"dtype": "float32", "text_config": {"dtype": "bfloat16"}}"#,
+    ];
+    for plain in plain {
+        assert_eq!(with_weights(plain), one("bfloat16", ""), "{plain}");
+    }
     for other in [
+        r#"{"torch_dtype": "float16"}"#,
+        r#"{"dtype": "bfloat16", "text_config": {"dtype": "float16"}}"#,
         "",
         "{",
         "[]",
@@ -39,6 +49,25 @@ fn the_format_is_in_the_file_beside_the_weights() {
     ] {
         assert_eq!(with_weights(other), [], "{other}");
     }
+}
+
+/// As llm-compressor writes it: integers in 4 bits, alone and with activations in 8 bits.
+#[test]
+fn a_format_of_compressed_tensors_decides_alone_or_not() {
+    let found = |format: &str, activations: &str| {
+        let config = format!(
+            r#"{{"torch_dtype": "bfloat16", "quantization_config": {{"quant_method": "compressed-tensors", "format": "{format}",
+                "config_groups": {{"group_0": {{"weights": {{"num_bits": 4}}, "input_activations": {activations}}}}}}}}}"#
+        );
+        let image = Image::python().text("models/m/config.json", &config);
+        models(&image.empty("models/m/model.safetensors"))
+            .remove(0)
+            .2
+    };
+    const EIGHT_BITS: &str = r#"{"num_bits": 8}"#;
+    assert_eq!(found("pack-quantized", "null"), "pack-quantized");
+    assert_eq!(found("pack-quantized", EIGHT_BITS), "");
+    assert_eq!(found("float-quantized", EIGHT_BITS), "float-quantized");
 }
 
 #[test]
@@ -52,6 +81,7 @@ fn a_directory_is_one_model() {
             "models/m/hf_quant_config.json",
             r#"{"quantization": {"quant_algo": "FP8"}}"#,
         )
+        .text("models/n/config.json", r#"{"torch_dtype": "bfloat16"}"#)
         .text(
             "models/n/hf_quant_config.json",
             r#"{"quantization": {"quant_algo": "NVFP4"}}"#,

@@ -19,6 +19,10 @@ pub struct Network {
     pub verbs: Vec<String>,
     /// Plugins: `/opt/amazon/ofi-nccl/lib/libnccl-net.so`.
     pub plugins: Vec<String>,
+    /// Plugins that are no network: `libnccl-tuner-mine.so`, `libnccl-profiler.so`.
+    pub other_plugins: Vec<String>,
+    /// Copies of UCX's library, and of its modules: `libucp.so.0`, `libuct_cuda.so.0`.
+    pub ucx: Vec<String>,
     /// Libraries for single adapters that a copy of libibverbs opens: `libmlx5-rdmav34.so` for one with the interface 34.
     pub providers: Vec<String>,
     /// Such libraries with an interface that no copy of libibverbs has.
@@ -56,15 +60,18 @@ impl Network {
             found.copied().collect::<Vec<_>>()
         };
         let (verbs, plugins) = (begin(&names.verbs), begin(&names.plugins));
+        let other_plugins = begin(&names.other_plugins);
         let interfaces: HashSet<&str> = verbs.iter().flat_map(interfaces).collect();
         let providers = inventory.network_names.iter();
         let providers = providers.filter_map(|it| Some((it, interface_of(it.name())?)));
         let (fitting, other): (Vec<_>, Vec<_>) =
             providers.partition(|(_, it)| interfaces.is_empty() || interfaces.contains(it));
-        let libraries = [verbs.as_slice(), &plugins].concat();
+        let libraries = [verbs.as_slice(), &plugins, &other_plugins].concat();
         Network {
             verbs: verbs.iter().map(|it| it.path()).collect(),
             plugins: plugins.iter().map(|it| it.path()).collect(),
+            other_plugins: other_plugins.iter().map(|it| it.path()).collect(),
+            ucx: begin(&names.ucx).iter().map(|it| it.path()).collect(),
             providers: fitting.iter().map(|(it, _)| it.path()).collect(),
             other_providers: other.iter().map(|(it, _)| it.path()).collect(),
             unloadable: unloadable(&libraries, inventory, toolkit),

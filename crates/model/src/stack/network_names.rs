@@ -7,16 +7,21 @@ const PROVIDER: &str = "-rdmav";
 
 /// The beginnings of file names.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NetworkNames {
     pub(super) verbs: Vec<String>,
     pub(super) plugins: Vec<String>,
+    pub(super) other_plugins: Vec<String>,
+    pub(super) ucx: Vec<String>,
+    #[serde(rename = "transports")]
+    _transports: Vec<serde::de::IgnoredAny>,
 }
 
 impl NetworkNames {
     /// Whether a file is one of the libraries.
     pub(super) fn include(&self, name: &str) -> bool {
-        begins(&self.verbs, name) || begins(&self.plugins, name) || interface_of(name).is_some()
+        let mut all = [&self.verbs, &self.plugins, &self.other_plugins, &self.ucx].into_iter();
+        all.any(|it| begins(it, name)) || interface_of(name).is_some()
     }
 }
 

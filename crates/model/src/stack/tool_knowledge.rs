@@ -17,8 +17,8 @@ impl Tools {
     pub(super) fn are_anywhere(&self, name: &str) -> bool {
         let mut rows = self.tools.iter();
         rows.any(|row| {
-            let mut helpers = row.helpers.iter();
-            row.anywhere.iter().any(|it| it.file == name) || helpers.any(|it| it.file == name)
+            let mut files = row.helpers.iter().chain(&row.linked);
+            row.anywhere.iter().any(|it| it.file == name) || files.any(|it| it.file == name)
         })
     }
 }
@@ -42,6 +42,8 @@ pub enum ToolKind {
     CudaCompiler,
     /// A program that the compiler executes.
     CompilerProgram,
+    /// A file that the compiler's linker reads.
+    LinkedFile,
     /// A file of the package itself.
     PackageFile,
     /// A program that a variable names and that nobody may execute.
@@ -68,6 +70,8 @@ pub(super) struct Tool {
     pub anywhere: Option<Anywhere>,
     #[serde(default)]
     pub helpers: Vec<Header>,
+    #[serde(default)]
+    pub linked: Vec<Header>,
     #[serde(default)]
     pub parts: Vec<Part>,
     #[serde(default)]
@@ -114,7 +118,7 @@ pub(super) struct ToolProgram {
 
 /// A file of the package itself.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Part {
     pub path: String,
     pub since: String,
@@ -124,6 +128,8 @@ pub(super) struct Part {
     pub other: Option<String>,
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Another file of the package, which uses it.
+    pub used_by: Option<String>,
     /// What fails without it, if that is not what fails without the other tools.
     pub when: Option<String>,
     pub says: String,

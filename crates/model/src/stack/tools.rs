@@ -96,7 +96,11 @@ impl Process<'_> {
             Some(Ok(compiler)) => {
                 let headers = row.headers.as_ref();
                 let missing = headers.and_then(|it| self.header(it, &compiler));
-                missing.or_else(|| self.helper(&row.helpers, &compiler))
+                missing
+                    .or_else(|| {
+                        self.nowhere_for(&row.helpers, ToolKind::CompilerProgram, &compiler)
+                    })
+                    .or_else(|| self.nowhere_for(&row.linked, ToolKind::LinkedFile, &compiler))
             }
             None => None,
         };
@@ -239,16 +243,16 @@ impl Process<'_> {
         })
     }
 
-    /// A program that a compiler of the system executes and that is nowhere in the image.
-    fn helper(&self, helpers: &[Header], compiler: &str) -> Option<MissingTool> {
+    /// A file that a compiler of the system needs and that is nowhere in the image.
+    fn nowhere_for(&self, files: &[Header], kind: ToolKind, compiler: &str) -> Option<MissingTool> {
         let is_systems = directory_of(compiler) == "/usr/bin";
-        let is_there = |helper: &&Header| {
-            let mut files = self.anywhere.iter();
-            files.any(|it| it.name() == helper.file && self.root.resolve(&it.path()).is_ok())
+        let is_there = |file: &&Header| {
+            let mut nodes = self.anywhere.iter();
+            nodes.any(|it| it.name() == file.file && self.root.resolve(&it.path()).is_ok())
         };
-        let missing = helpers.iter().find(|it| is_systems && !is_there(it))?;
+        let missing = files.iter().find(|it| is_systems && !is_there(it))?;
         Some(MissingTool {
-            kind: ToolKind::CompilerProgram,
+            kind,
             tool: missing.file.clone(),
             searched: compiler.to_owned(),
             says: missing.says.clone(),
@@ -271,7 +275,11 @@ impl Process<'_> {
                     .iter()
                     .all(|it| self.launch.variable(it).is_empty())
                 && !part.other.iter().any(|it| is_there(it))
-                && site.is_some_and(|it| !is_there(&format!("{it}/{}", part.path)))
+                && site.is_some_and(|it| {
+                    let mut used_by = part.used_by.iter();
+                    !is_there(&format!("{it}/{}", part.path))
+                        && used_by.all(|file| is_there(&format!("{it}/{file}")))
+                })
         };
         let missing = row.parts.iter().find(is_missing)?;
         Some(MissingTool {
