@@ -27,8 +27,9 @@ fail() {
   exit 1
 }
 
+# Fetches a file, and prints the HTTP status, which is 000 without an answer and for file:.
 fetch() { # URL FILE
-  curl --fail --silent --show-error --location --proto '=https,file' --retry 3 --output "$2" "$1"
+  curl --fail --silent --show-error --location --proto '=https,file' --retry 3 --write-out '%{http_code}' --output "$2" "$1"
 }
 
 target() {
@@ -45,15 +46,17 @@ released() {
     missing='curl is missing'
     return 1
   }
-  status=0
-  fetch "$releases/v$version/SHA256SUMS" "$work/SHA256SUMS" || status=$?
-  case $status in
-    0) ;;
-    22 | 37) # refused by the server, or no such file
+  code=0
+  status=$(fetch "$releases/v$version/SHA256SUMS" "$work/SHA256SUMS") || code=$?
+  case $code:$status in
+    0:*) ;;
+    22:404 | 37:*) # no such file, on a server or on the disk
       missing="there is no release v$version"
       return 1
       ;;
-    *) fail "$releases cannot be reached (curl exit code $status)" ;;
+    22:401 | 22:403 | 22:407) fail "$releases refuses access (HTTP status $status); set IMGCHECK_RELEASES to a mirror that you may read" ;;
+    22:*) fail "$releases answers with HTTP status $status; try again later, or set IMGCHECK_RELEASES to a mirror" ;;
+    *) fail "$releases cannot be reached (curl exit code $code); check the network and its proxy, or set IMGCHECK_RELEASES to a mirror" ;;
   esac
   name=imgcheck-$version-$(target)
   awk -v name="$name.tar.gz" '$2 == name' "$work/SHA256SUMS" >"$work/wanted"
@@ -61,7 +64,7 @@ released() {
     missing="release v$version has nothing for this platform ($(uname -s) $(uname -m))"
     return 1
   }
-  fetch "$releases/v$version/$name.tar.gz" "$work/$name.tar.gz" || fail "$name.tar.gz cannot be fetched"
+  fetch "$releases/v$version/$name.tar.gz" "$work/$name.tar.gz" >/dev/null || fail "$name.tar.gz cannot be fetched"
   (cd "$work" && sha256sum -c wanted >&2) || fail "$name.tar.gz does not have the checksum that SHA256SUMS names"
   tar -xzf "$work/$name.tar.gz" -C "$work"
   cp "$work/$name/imgcheck" "$directory/imgcheck"

@@ -152,7 +152,7 @@ fn run_command(arguments: Vec<OsString>) -> Result<ExitCode, Stop> {
     let command = help::shorten(without_empty_variables(Cli::command()));
     let matches = command.try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = cli.unwrap_or_else(|error| output::misuse(names::with_format_option(error)));
+    let cli = cli.unwrap_or_else(|error| output::misuse(names::with_what_there_is(error)));
     match cli.command {
         None => check_by_default(&cli.check),
         Some(Command::Check(arguments)) => check::run(&arguments, &[]),

@@ -57,17 +57,22 @@ pub fn of_other_tool(images: &[String]) -> Option<Error> {
     Some(Error::usage(format!("imgcheck has no command `{word}`")).with_help(help))
 }
 
-/// An error about `--json` with the option that there is.
-pub fn with_format_option(mut error: clap::Error) -> clap::Error {
+/// An error about `--json`, or about `--gpu` of a command that judges no image, with what there is instead.
+pub fn with_what_there_is(mut error: clap::Error) -> clap::Error {
     let option = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (Misuse::UnknownArgument, Some(ContextValue::String(option))) => option,
         _ => return error,
     };
-    let format = option.strip_prefix("--").unwrap_or_default().to_owned();
-    if CheckFormat::from_str(&format, false).is_ok() {
-        let tip = vec![format!("write `-f {format}`").into()];
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tip));
-    }
+    let name = option.strip_prefix("--").unwrap_or_default().to_owned();
+    let tip = match name.as_str() {
+        "gpu" | "driver" => format!(
+            "to judge an image on a GPU or driver: `imgcheck IMAGE --{name} …`; on the nodes of a manifest: `imgcheck preflight FILE`"
+        ),
+        format if CheckFormat::from_str(format, false).is_ok() => format!("write `-f {format}`"),
+        _ => return error,
+    };
+    let tip = vec![tip.into()];
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tip));
     error
 }
 
@@ -139,10 +144,19 @@ fn no_such_file(image: &str, path: &Path) -> Error {
     let is_plain = !image.contains('/') && path.as_os_str() == image;
     let help = match question([None, near_file(path), near_transport(image)]) {
         Some(question) => question,
+        None if is_archive_name(path) => {
+            "give an archive that exists (`docker save IMAGE -o FILE` writes one), or the image itself: imgcheck IMAGE".to_owned()
+        }
         None if is_plain => format!("docker://{image} forces a registry"),
         None => "a name that begins with `/` or `.` is a path; docker://REFERENCE is an image of a registry".to_owned(),
     };
     Error::usage(format!("`{}`: no such file or directory", path.display())).with_help(help)
+}
+
+fn is_archive_name(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let mut endings = [".tar", ".tar.gz", ".tgz", ".tar.zst", ".sqsh", ".sif"].iter();
+    endings.any(|it| name.ends_with(it))
 }
 
 /// The file or directory beside a missing one whose name is near.

@@ -33,6 +33,9 @@ pub struct OutputArguments<F: ReportFormat> {
     color: Color,
 }
 
+/// Extensions of files, and the formats that people mean by them, where these are not named like them.
+const EXTENSIONS: [(&str, &str); 3] = [("htm", "html"), ("md", "markdown"), ("xml", "junit")];
+
 /// The formats of one command.
 pub trait ReportFormat: ValueEnum + Copy + Send + Sync + 'static {}
 
@@ -168,9 +171,12 @@ impl<F: ReportFormat> OutputArguments<F> {
             .extension()
             .map_or(text.clone(), |it| it.to_string_lossy());
         let other = F::value_variants().iter().filter_map(|it| name(*it));
+        let extensions = EXTENSIONS.iter();
+        let mut extensions = extensions.filter(|(extension, _)| *extension == word);
+        let meant = extensions.next().map_or(&*word, |(_, format)| format);
         match other
             .into_iter()
-            .find(|other| *other == word && *other != own)
+            .find(|other| *other == meant && *other != own)
         {
             None => Ok(()),
             Some(other) if word == text => Err(Error::Usage {

@@ -389,10 +389,45 @@ fn a_likely_typo_is_reported() {
         (&["chekc", HONEST], "did you mean `check`?"),
         (&[HONEST, "-o", "sarif"], "-o sarif=FILE"),
         (&[HONEST, "-o", "report.html"], "-o html=report.html"),
+        (&[HONEST, "-o", "report.xml"], "-o junit=report.xml"),
+        (&[HONEST, "-o", "report.md"], "-o markdown=report.md"),
     ] {
         let error = failure(2, arguments);
         assert!(error.contains(words), "{arguments:?}: {error}");
     }
+}
+
+#[test]
+fn options_and_files_of_other_commands_are_pointed_to_them() {
+    let directory = tempdir().unwrap();
+    let packed = directory.path().join("packed.tar.gz");
+    let image = fs::read(repository(HONEST)).unwrap();
+    let packed_image = testkit::gzip(&image);
+    fs::write(&packed, &packed_image).unwrap();
+    let path = |file: &Path| file.to_str().unwrap().to_owned();
+    for file in [path(&repository(HONEST)), path(&packed)] {
+        let error = failure(2, &["lint", &file]);
+        assert!(error.contains(&format!("imgcheck {file}")), "{error}");
+    }
+    let error = failure(2, &["lint", "nofile"]);
+    assert!(error.contains("nofile: file not found"), "{error}");
+    assert!(error.contains("imgcheck nofile"), "{error}");
+    for command in ["requirements", "size", "lint"] {
+        let error = failure(2, &[command, HONEST, "--driver", "535.183"]);
+        assert!(error.contains("imgcheck IMAGE --driver"), "{error}");
+    }
+    let error = failure(2, &["requirements", HONEST, "--gpu", "h100"]);
+    assert!(error.contains("imgcheck IMAGE --gpu"), "{error}");
+    assert!(error.contains("imgcheck preflight"), "{error}");
+
+    fs::write(&packed, &packed_image[..packed_image.len() / 2]).unwrap();
+    let error = failure(3, &[packed.to_str().unwrap()]);
+    let end = format!("after {} bytes", packed_image.len() / 2);
+    assert!(error.contains(&end), "{error}");
+    assert!(
+        error.contains("save or download the image again"),
+        "{error}"
+    );
 }
 
 #[test]

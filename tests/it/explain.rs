@@ -1,8 +1,9 @@
 //! `imgcheck explain` and `imgcheck init`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use tempfile::tempdir;
 
 use crate::program::{failure, imgcheck, repository};
@@ -77,6 +78,11 @@ fn init_writes_what_is_missing_and_overwrites_nothing() {
     assert!(preview.contains(&workflow) && preview.contains(&read(".imgcheck.yaml")));
     assert!(workflow.contains("IMAGE: registry.example/my-train-job:ci\n"));
     assert!(workflow.contains("run: docker build --file Containerfile --tag \"$IMAGE\" .\n"));
+    let workflow: serde_json::Value = serde_saphyr::from_str(&workflow).unwrap();
+    let steps = workflow["jobs"]["imgcheck"]["steps"].as_array().unwrap();
+    assert_eq!(steps[1]["with"]["lint"], "Containerfile");
+    assert!(steps[2]["run"].is_string());
+    assert_eq!(steps[3]["with"]["image"], "${{ env.IMAGE }}");
     fs::write(root.join(".imgcheck.yaml"), "fail-on: note\n").unwrap();
     let text = init(&root, &[]);
     assert!(
@@ -97,6 +103,7 @@ fn a_workflow_without_a_dockerfile_has_a_step_to_fill_in() {
     let workflow: serde_json::Value =
         serde_saphyr::from_str(&fs::read_to_string(workflow).unwrap()).unwrap();
     let job = &workflow["jobs"]["imgcheck"];
+    assert!(!job.to_string().contains("lint"), "{job}");
     let build = job["steps"][1]["run"].as_str().unwrap();
     let output = std::process::Command::new("sh")
         .args(["-c", build])
@@ -120,16 +127,26 @@ fn init_serves_gitlab() {
         text.contains("- local: .gitlab/imgcheck.gitlab-ci.yml"),
         "{text}"
     );
-    assert!(
-        directory
-            .path()
-            .join(".gitlab/imgcheck.gitlab-ci.yml")
-            .is_file()
-    );
     let other = tempdir().unwrap();
     fs::create_dir(other.path().join(".gitlab")).unwrap();
+    fs::create_dir(other.path().join("docker")).unwrap();
+    fs::write(other.path().join("docker/Dockerfile"), "FROM scratch\n").unwrap();
     init(other.path(), &[]);
-    assert!(other.path().join(".gitlab-ci.yml").is_file());
+    let inputs = |path: PathBuf| {
+        let text = fs::read_to_string(path).unwrap();
+        let file: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+        file["include"][0]["inputs"].clone()
+    };
+    let inputs_of_both = [
+        inputs(directory.path().join(".gitlab/imgcheck.gitlab-ci.yml")),
+        inputs(other.path().join(".gitlab-ci.yml")),
+    ];
+    let image = "$CI_REGISTRY_IMAGE:$CI_COMMIT_SHORT_SHA";
+    assert_eq!(inputs_of_both[0], json!({"image": image}));
+    assert_eq!(
+        inputs_of_both[1],
+        json!({"image": image, "lint": "docker/Dockerfile"})
+    );
 }
 
 /// The file is accepted as it is, and with all keys that it has as comments.

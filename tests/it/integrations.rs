@@ -27,8 +27,14 @@ fn yaml(name: &str, text: &str) -> Value {
     imgcheck_base::yaml::parse(name, text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The two documents of the GitLab template: its inputs, and the job.
-fn gitlab() -> (Value, Value) {
+/// The jobs of the GitLab template.
+struct Jobs {
+    check: Value,
+    lint: Value,
+}
+
+/// The two documents of the GitLab template: its inputs, and the jobs.
+fn gitlab() -> (Value, Jobs) {
     let path = "ci/gitlab/imgcheck.gitlab-ci.yml";
     let text = text(path);
     let (head, body) = text.split_once("\n---\n").unwrap();
@@ -37,8 +43,31 @@ fn gitlab() -> (Value, Value) {
         .unwrap()
         .replace_all(body, "input $1")
         .into_owned();
-    let job = yaml(path, &body)["input job"].clone();
-    (yaml(path, head), job)
+    let mut jobs = yaml(path, &body);
+    let check = jobs["input job"].take();
+    let mut lint = jobs["input job-lint"].take();
+    assert_eq!(lint["extends"], "input job");
+    extend(&mut lint, &check);
+    (yaml(path, head), Jobs { check, lint })
+}
+
+/// `extends` of GitLab: keys that are missing come from the other job, at any depth; arrays are not merged.
+fn extend(job: &mut Value, other: &Value) {
+    let (Some(job), Some(other)) = (job.as_object_mut(), other.as_object()) else {
+        return;
+    };
+    for (key, value) in other {
+        match job.get_mut(key) {
+            Some(own) => extend(own, value),
+            None => drop(job.insert(key.clone(), value.clone())),
+        }
+    }
+}
+
+/// The commands of a script of a job.
+fn lines<'a>(job: &'a Value, script: &str) -> Vec<&'a str> {
+    let lines = job[script].as_array().unwrap().iter();
+    lines.map(|line| line.as_str().unwrap()).collect()
 }
 
 /// The steps of a job or action that run a script.
@@ -82,7 +111,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn the_gitlab_job_leaves_its_reports() {
-    let (head, job) = gitlab();
+    let (head, jobs) = gitlab();
     let declared = head["spec"]["inputs"].as_object().unwrap();
     let used = Regex::new(r"\$\[\[ inputs\.([a-z-]+) \]\]").unwrap();
     let body = text("ci/gitlab/imgcheck.gitlab-ci.yml");
@@ -103,45 +132,62 @@ fn the_gitlab_job_leaves_its_reports() {
         );
     }
 
-    let lines = |key: &str| -> String {
-        let lines = job[key].as_array().unwrap().iter();
-        lines
-            .map(|line| line.as_str().unwrap())
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
     for (image, code) in [(HONEST, 0), (MISLABELLED, 1)] {
         let directory = tempfile::tempdir().unwrap();
-        let mut command = shell("sh", directory.path());
-        command
-            .arg("-ec")
-            .arg(format!("{}\n{}", lines("before_script"), lines("script")));
-        command.env("CI_PROJECT_DIR", directory.path());
-        command
-            .env("CHECK_IMAGES", sample(image))
-            .env("CHECK_ARGS", "--no-progress --expect 'torch==2.8.*, <3'");
-        command.env("CHECK_FAIL_ON", "error");
-        command
-            .env("CI_REGISTRY", "registry.example")
-            .env("CI_REGISTRY_USER", "job");
-        command.env("CI_REGISTRY_PASSWORD", "secret");
-        let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
-        let file = |name: &Value| {
-            let path = directory.path().join(name.as_str().unwrap());
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        };
-        let reports = &job["artifacts"]["reports"];
-        let quality: Value = serde_json::from_str(&file(&reports["codequality"])).unwrap();
-        assert_eq!(
-            quality.as_array().unwrap().is_empty(),
-            code == 0,
-            "{quality}"
-        );
-        assert!(file(&reports["junit"]).contains("<testsuite"));
-        for artifact in job["artifacts"]["paths"].as_array().unwrap() {
-            assert!(!file(artifact).is_empty());
-        }
+        run_job(&jobs.check, code, directory.path(), |command| {
+            command
+                .env("CHECK_IMAGES", sample(image))
+                .env("CHECK_ARGS", "--no-progress --expect 'torch==2.8.*, <3'");
+        });
+    }
+}
+
+#[test]
+fn the_gitlab_job_before_the_build_lints() {
+    let (_, jobs) = gitlab();
+    assert_eq!(jobs.lint["stage"], ".pre");
+    let bases = [
+        ("2.8.0-cuda12.8-cudnn9-devel", 0),
+        ("2.8.0-cuda11.8-cudnn8-devel", 1),
+    ];
+    for (base, code) in bases {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("Dockerfile");
+        fs::write(file, format!("FROM pytorch/pytorch:{base}\n")).unwrap();
+        run_job(&jobs.lint, code, directory.path(), |command| {
+            command.env("LINT_FILES", "Dockerfile");
+        });
+    }
+}
+
+/// Runs the scripts of a job as a runner of GitLab does, and reads what it leaves.
+fn run_job(job: &Value, code: i32, directory: &Path, prepare: impl FnOnce(&mut Command)) {
+    let scripts = [lines(job, "before_script"), lines(job, "script")].concat();
+    let mut command = shell("sh", directory);
+    command.arg("-ec").arg(scripts.join("\n"));
+    command
+        .env("CI_PROJECT_DIR", directory)
+        .env("CHECK_FAIL_ON", "error")
+        .env("CI_REGISTRY", "registry.example")
+        .env("CI_REGISTRY_USER", "job")
+        .env("CI_REGISTRY_PASSWORD", "secret");
+    prepare(&mut command);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    let file = |name: &Value| {
+        let path = directory.join(name.as_str().unwrap());
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let reports = &job["artifacts"]["reports"];
+    let quality: Value = serde_json::from_str(&file(&reports["codequality"])).unwrap();
+    assert_eq!(
+        quality.as_array().unwrap().is_empty(),
+        code == 0,
+        "{quality}"
+    );
+    assert!(file(&reports["junit"]).contains("<testsuite"));
+    for artifact in job["artifacts"]["paths"].as_array().unwrap() {
+        assert!(!file(artifact).is_empty());
     }
 }
 
@@ -232,14 +278,12 @@ fn the_shell_of_all_scripts_is_sound() {
             }
         }
     }
-    let (_, job) = gitlab();
-    for key in ["before_script", "script"] {
-        for (at, line) in job[key].as_array().unwrap().iter().enumerate() {
-            add(
-                format!("gitlab-{key}-{at}"),
-                "/bin/sh",
-                line.as_str().unwrap(),
-            );
+    let (_, jobs) = gitlab();
+    for (name, job) in [("check", &jobs.check), ("lint", &jobs.lint)] {
+        for key in ["before_script", "script"] {
+            for (at, script) in lines(job, key).iter().enumerate() {
+                add(format!("gitlab-{name}-{key}-{at}"), "/bin/sh", script);
+            }
         }
     }
     let output = Command::new("shellcheck").args(&files).output().unwrap();

@@ -62,7 +62,7 @@ fn typing_errors_ask_no_registry() {
         ),
         (
             &["missing.tar"],
-            &["`missing.tar`: no such file", "docker://missing.tar forces"],
+            &["`missing.tar`: no such file", "`docker save IMAGE -o FILE`"],
         ),
         (
             &["facts", "imagetar"],

@@ -115,7 +115,6 @@ impl Checker {
     fn judge_all(&self, report: &mut Report, images: Vec<Analysis>) {
         let fleet = judge::fleet(&self.policy, &images.iter().collect::<Vec<_>>());
         let day = images.first().map(|image| image.day);
-        let names: Vec<String> = images.iter().map(|image| image.typed.clone()).collect();
         let mut used_ignores = BTreeSet::new();
         let judge = |at: usize| Ok::<_, Infallible>(judge::judge(self, &images[at], &fleet));
         let Ok(judged) = parallel::map(parallel::cores(), images.len(), judge);
@@ -135,8 +134,14 @@ impl Checker {
         let (true, Some(day)) = (report.errors.is_empty(), day) else {
             return;
         };
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        match judge::configuration(self, Subjects::Images(&names), &used_ignores, day) {
+        let typed: Vec<&str> = images.iter().map(|image| &*image.typed).collect();
+        let recorded = images.iter().map(|image| &image.inspection.reference);
+        let recorded: Vec<&str> = recorded.flatten().map(String::as_str).collect();
+        let subjects = Subjects::Images {
+            typed: &typed,
+            recorded: &recorded,
+        };
+        match judge::configuration(self, subjects, &used_ignores, day) {
             Ok(file) => report.configuration = file,
             Err(error) => report
                 .errors

@@ -10,6 +10,7 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::lexical;
 use imgcheck_lint::lint::{self, FileKind, Sources};
 use imgcheck_model::knowledge::Knowledge;
+use imgcheck_source::source::is_image_file;
 
 /// The maximum number of entries in a directory and those below it.
 const MAX_ENTRIES: usize = 500_000;
@@ -109,7 +110,7 @@ fn sources(
         let read = lint::read("-", &text, kind, knowledge, &|_| lint::Neighbour::Unread);
         return read.map(Some);
     }
-    let text = lint::load(path, lint::MAX_FILE)?;
+    let text = lint::load(path, lint::MAX_FILE).map_err(|error| unloaded(path, error))?;
     if kind.is_none() && lint::is_template(&name) {
         let error = Error::usage(format!("{name}: the file is a template"));
         return Err(error.with_help("lint the file that is rendered from it"));
@@ -138,6 +139,23 @@ fn sources(
             Err(other_than_dockerfile(&name, &text).unwrap_or(error))
         }
         read => read.map(Some),
+    }
+}
+
+/// The error of a file that cannot be loaded, with the command for an image.
+fn unloaded(path: &Path, error: Error) -> Error {
+    let name = lexical::shown(path);
+    if is_image_file(path) {
+        let error = Error::usage(format!("{name}: the file is an archive, as of an image"));
+        return error.with_help(format!(
+            "to check an image: imgcheck {name}; lint reads what an image is built from, such as a Dockerfile"
+        ));
+    }
+    match error {
+        Error::Usage { help: None, .. } if !path.exists() => error.with_help(format!(
+            "lint reads what an image is built from, such as a Dockerfile; to check an image: imgcheck {name}"
+        )),
+        error => error,
     }
 }
 

@@ -22,7 +22,7 @@ use imgcheck_model::process::facts::CacheFacts;
 use imgcheck_model::process::tree::Tree;
 use imgcheck_model::process::{LoaderFacts, Programs, coverage};
 use imgcheck_model::size::{Cause, ImageSize};
-use imgcheck_model::stack::{self, DriverFloor, Gpu};
+use imgcheck_model::stack::{self, DriverFloor, Gpu, PythonScript};
 use imgcheck_rules::rules::{self, Facts, StackFacts};
 
 /// What the facts of one image say, without its name.
@@ -122,6 +122,12 @@ impl Model {
                 coverage::gaps(&loader),
                 programs.gaps.clone(),
                 launch.gaps,
+                stack
+                    .python
+                    .script
+                    .iter()
+                    .filter_map(PythonScript::gap)
+                    .collect(),
                 cache.into_iter().collect(),
             ]
             .concat(),

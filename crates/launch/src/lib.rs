@@ -94,6 +94,8 @@ pub struct Launch {
     pub failures: Vec<StartFailure>,
     /// The dynamic loader, if that is the command which runs the program. The variables that its options stand for are in `environment`.
     pub loader: Option<LoaderCommand>,
+    /// Absolute paths that arguments name, without options, and that neither the image has nor anything else may bring.
+    pub missing_operands: Vec<String>,
     /// Paths of files whose texts are needed to follow the command, and were not captured.
     pub missing_texts: Vec<String>,
 }
@@ -158,6 +160,7 @@ impl Launch {
         }
         let known = process.arguments.iter().filter_map(Value::known);
         self.arguments = known.map(str::to_owned).collect();
+        self.missing_operands = self.missing_operands(chain);
         self.check_arguments(chain, process);
         self.check_written(chain);
         self.check_home(chain);
@@ -218,6 +221,16 @@ impl Launch {
                 }
             }
         }
+    }
+
+    fn missing_operands(&self, chain: &Chain) -> Vec<String> {
+        let operands = self.arguments.iter().skip(1);
+        let operands = operands.filter(|it| !it.starts_with('-'));
+        let is_missing = |it: &String| chain.root.resolve(it).is_err() && !chain.is_unknown(it);
+        operands
+            .map(|it| self.absolute(it))
+            .filter(is_missing)
+            .collect()
     }
 
     /// Files that scripts write into directories from which code is loaded.

@@ -12,6 +12,7 @@ use super::interrupt::Stop;
 use super::output::{self, one_line};
 
 const CONFIGURATION: &str = include_str!("imgcheck.yaml");
+/// Lines that begin with `{lint}` are for a directory with a Dockerfile; `{dockerfile}` is its path.
 const GITHUB: &str = include_str!("github.yml");
 const GITLAB: &str = include_str!("gitlab.yml");
 
@@ -71,11 +72,11 @@ fn drafts(directory: &Path) -> Vec<Draft> {
         text: CONFIGURATION.to_owned(),
         next: Some(EXPECTATIONS.to_owned()),
     }];
+    let dockerfile = dockerfile(directory);
     if has(".github") {
-        let dockerfile = dockerfile(directory);
         let next = match dockerfile {
             Some(file) => format!(
-                "next: in the workflow, name the image as you push it (IMAGE), then commit; the job builds {file} and checks the image"
+                "next: in the workflow, name the image as you push it (IMAGE), then commit; the job lints {file}, builds it and checks the image"
             ),
             None => "next: there is no Dockerfile, so add the step that builds your image (TODO in the workflow), then commit".to_owned(),
         };
@@ -90,13 +91,13 @@ fn drafts(directory: &Path) -> Vec<Draft> {
             "add it to .gitlab-ci.yml:\n  include:\n    - local: .gitlab/imgcheck.gitlab-ci.yml";
         drafts.push(Draft {
             path: ".gitlab/imgcheck.gitlab-ci.yml",
-            text: GITLAB.to_owned(),
+            text: with_lint(GITLAB, dockerfile),
             next: Some(next.to_owned()),
         });
     } else if has(".gitlab") {
         drafts.push(Draft {
             path: ".gitlab-ci.yml",
-            text: GITLAB.to_owned(),
+            text: with_lint(GITLAB, dockerfile),
             next: Some(
                 "next: add the job that builds and pushes the image, then commit".to_owned(),
             ),
@@ -128,7 +129,22 @@ fn github(directory: &Path, dockerfile: Option<&str>) -> String {
         None => "echo \"TODO build the image $IMAGE here\" && exit 1".to_owned(),
     };
     let image = format!("registry.example/{}:ci", repository_name(directory));
-    GITHUB.replace("{image}", &image).replace("{build}", &build)
+    let workflow = with_lint(GITHUB, dockerfile);
+    workflow
+        .replace("{image}", &image)
+        .replace("{build}", &build)
+}
+
+/// A template with its lines for `imgcheck lint`, or without a Dockerfile, which it could check, without them.
+fn with_lint(template: &str, dockerfile: Option<&str>) -> String {
+    let lines = template.lines().filter_map(|line| {
+        let line = match line.strip_prefix("{lint}") {
+            None => line.to_owned(),
+            Some(line) => line.replace("{dockerfile}", dockerfile?),
+        };
+        Some(line + "\n")
+    });
+    lines.collect()
 }
 
 /// The name of the directory as a repository may be called.

@@ -7,7 +7,7 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{HONEST, MISLABELLED, gitlab, said, sample, scripts, shell, text, yaml};
+use super::{HONEST, MISLABELLED, gitlab, lines, said, sample, scripts, shell, text, yaml};
 use crate::program::repository;
 use testkit::tools::tool;
 
@@ -169,6 +169,51 @@ fn the_action_reports_the_verdict() {
 }
 
 #[test]
+fn the_action_lints_before_the_build() {
+    if !tool("bash") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("Dockerfile");
+    let name = file.to_str().unwrap();
+    for (base, code, verdict) in [
+        ("2.8.0-cuda12.8-cudnn9-devel", 0, "pass"),
+        ("2.8.0-cuda11.8-cudnn8-devel", 1, "fail"),
+    ] {
+        fs::write(&file, format!("FROM pytorch/pytorch:{base}\n")).unwrap();
+        let run = action(&[("lint", name), ("version", "installed")]);
+        assert_eq!(
+            (run.code, run.outputs["verdict"].as_str()),
+            (code, verdict),
+            "{base}: {}",
+            run.said
+        );
+        let report = fs::read_to_string(&run.outputs["report"]).unwrap();
+        assert!(report.contains("/Dockerfile\""), "{report}");
+        assert_eq!(run.said.contains("::error"), code == 1, "{}", run.said);
+    }
+    // What nobody looked at does not pass.
+    let image = sample(HONEST);
+    for inputs in [
+        vec![("lint", " \n"), ("image", "")],
+        vec![("lint", name), ("image", image.as_str())],
+        vec![("lint", "--help")],
+    ] {
+        let inputs: Vec<_> = inputs
+            .into_iter()
+            .chain([("version", "installed")])
+            .collect();
+        let run = action(&inputs);
+        assert_eq!(
+            (run.code, run.outputs["verdict"].as_str()),
+            (2, "error"),
+            "{inputs:?}: {}",
+            run.said
+        );
+    }
+}
+
+#[test]
 fn the_action_annotates_and_passes_options_on() {
     if !tool("bash") {
         return;
@@ -210,7 +255,7 @@ fn no_text_of_a_workflow_becomes_code() {
         return;
     }
     let attack = "$(touch pwned) `touch pwned` ; touch pwned\n--help\n${IFS}touch${IFS}pwned";
-    for input in ["image", "args", "fail-on", "format", "sarif-file"] {
+    for input in ["image", "lint", "args", "fail-on", "format", "sarif-file"] {
         let image = sample(HONEST);
         let mut inputs = vec![("image", image.as_str()), ("version", "installed")];
         inputs.retain(|(name, _)| *name != input);
@@ -251,16 +296,11 @@ fn no_text_of_a_workflow_becomes_code() {
     assert_eq!(run.outputs["verdict"], "error", "{}", run.said);
 
     let action = yaml("action.yml", &text("action.yml"));
-    let (_, job) = gitlab();
+    let jobs = gitlab().1;
     let mut all = scripts(&action["runs"]["steps"]);
-    for key in ["before_script", "script"] {
-        all.extend(
-            job[key]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|line| line.as_str().unwrap()),
-        );
+    for job in [&jobs.check, &jobs.lint] {
+        all.extend(lines(job, "before_script"));
+        all.extend(lines(job, "script"));
     }
     for script in all {
         assert!(

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::release::{CARGO, executable, releases};
-use super::{gitlab, said, shell};
+use super::{gitlab, lines, said, shell};
 use crate::program::repository;
 use testkit::tools::tool;
 
@@ -39,10 +39,10 @@ esac
     executable(&tools.join("curl"), &curl);
 
     let releases = releases(&path.join("releases"), "9.9.9", false);
-    let (head, job) = gitlab();
+    let (head, jobs) = gitlab();
     let version = &head["spec"]["inputs"]["version"]["default"];
     let version = version.as_str().unwrap();
-    let script = job["before_script"][0].as_str().unwrap();
+    let script = lines(&jobs.check, "before_script")[0];
     let (one, other) = ("1".repeat(40), "2".repeat(40));
     // What is installed, the commit of `main`, the directory of the program, whether it is built.
     for (version, reference, commit, kept, built) in [

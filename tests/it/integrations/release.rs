@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::Arc;
 
 use regex::Regex;
 
@@ -51,6 +54,17 @@ pub(super) fn releases(directory: &Path, version: &str, spoilt: bool) -> String 
 }
 
 fn install(directory: &Path, version: &str, releases: &str, extra_path: Option<&Path>) -> Output {
+    installer(directory, version, releases, extra_path)
+        .output()
+        .unwrap()
+}
+
+fn installer(
+    directory: &Path,
+    version: &str,
+    releases: &str,
+    extra_path: Option<&Path>,
+) -> Command {
     let mut command = shell("sh", directory);
     command
         .arg(repository("ci/install.sh"))
@@ -61,7 +75,7 @@ fn install(directory: &Path, version: &str, releases: &str, extra_path: Option<&
         .map(|path| format!("{}:", path.display()))
         .unwrap_or_default();
     command.env("PATH", format!("{own}/usr/bin:/bin"));
-    command.output().unwrap()
+    command
 }
 
 #[test]
@@ -170,6 +184,75 @@ fn the_installer_builds_where_nothing_was_released() {
             "{version}: {said}"
         );
     }
+}
+
+/// A mirror that answers every request with one status, until the test ends: its address, and its certificate for curl.
+fn mirror(status: &'static str, directory: &Path) -> (String, PathBuf) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let names = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let certificate = names.self_signed(&key).unwrap();
+    let path = directory.join("mirror.crt");
+    fs::write(&path, certificate.pem()).unwrap();
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key.into())
+        .unwrap();
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let stream = rustls::StreamOwned::new(connection, stream.unwrap());
+            let mut stream = BufReader::new(stream);
+            let lines = stream.by_ref().lines().map_while(Result::ok);
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+            let _ = stream.get_mut().write_all(answer.as_bytes());
+            stream.get_mut().conn.send_close_notify();
+            let _ = stream.get_mut().flush();
+        }
+    });
+    (format!("https://{address}"), path)
+}
+
+#[test]
+fn the_installer_tells_a_missing_release_from_a_mirror_that_fails() {
+    if !tool("curl") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    for (status, expected) in [
+        ("404 Not Found", "there is no release v9.9.9"),
+        ("403 Forbidden", "refuses access (HTTP status 403)"),
+        ("501 Not Implemented", "answers with HTTP status 501"),
+    ] {
+        let (mirror, certificate) = mirror(status, path);
+        let output = installer(path, "9.9.9", &mirror, None)
+            .env("CURL_CA_BUNDLE", certificate)
+            .output()
+            .unwrap();
+        let said = said(&output);
+        assert!(
+            !output.status.success() && said.contains(expected),
+            "{status}: {said}"
+        );
+        // Only a release that does not exist is built.
+        let builds = status.starts_with("404");
+        assert_eq!(said.contains("no cargo to build"), builds, "{said}");
+    }
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    let closed = format!("https://{}", closed.unwrap());
+    let output = install(path, "9.9.9", &closed, None);
+    assert!(
+        !output.status.success() && said(&output).contains("cannot be reached"),
+        "{}",
+        said(&output)
+    );
 }
 
 pub(super) fn executable(path: &Path, content: &str) {

@@ -35,6 +35,13 @@ fn an_image_cannot_name_itself_into_an_ignore() {
         (code, rules(&image["findings"])),
         (1, vec!["claim-torch-version"])
     );
+    // It says so, and how it does apply.
+    assert_eq!(rules(&report["findings"]), ["policy-ignore-unused"]);
+    let said = &report["findings"][0];
+    let message = said["message"].as_str().unwrap();
+    assert!(message.contains("`pytorch-cuda:v2.9`"), "{message}");
+    let help = said["help"].as_str().unwrap();
+    assert!(help.contains("`--as pytorch-cuda:v2.9`"), "{help}");
     let typed = ["--as", "pytorch-cuda:v2.9"];
     assert_eq!(check(directory.path(), &[MISLABELLED], &typed).0, 0);
 }

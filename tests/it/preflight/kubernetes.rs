@@ -65,6 +65,66 @@ fn a_volume_over_the_search_path_of_python_may_bring_the_module() {
     }
 }
 
+/// A script that the image does not have comes from a volume, or Python ends at once.
+#[test]
+fn a_script_of_python_is_in_the_image_or_in_a_volume() {
+    let volumes = "volumes: [{name: code, persistentVolumeClaim: {claimName: code}}]";
+    for (start, mount, fails, gap) in [
+        (
+            "command: [python3, train.py]\nworkingDir: /usr",
+            "/data",
+            true,
+            "launch-not-understood",
+        ),
+        (
+            "command: [python3, train.py]\nworkingDir: /usr",
+            "/usr/train.py",
+            false,
+            "overlay-unknown",
+        ),
+        (
+            "command: [python3, /src/train.py]",
+            "/src",
+            false,
+            "overlay-unknown",
+        ),
+        // The directory may be one that a link leads to.
+        (
+            "command: [python3, /src/train.py]",
+            "/data",
+            false,
+            "launch-not-understood",
+        ),
+        // The image has no `ray`, so no Python starts.
+        (
+            "command: [ray, job, submit, --, python3, /usr/train.py]",
+            "/data",
+            false,
+            "launch-not-understood",
+        ),
+        ("command: [python3, -c, pass]", "/data", false, ""),
+    ] {
+        let mounts = format!("{start}\nvolumeMounts: [{{name: code, mountPath: {mount}}}]");
+        let (_, report) = Input::new(&pod(&mounts, volumes)).json(&[]);
+        let container = containers(&report)[0];
+        let found = findings(container);
+        let is_script = |it: &String| it.starts_with("deploy-script-missing");
+        assert_eq!(
+            found.iter().any(is_script),
+            fails,
+            "{start} {mount}: {container}"
+        );
+        let gaps = container["gaps"].as_array().into_iter().flatten();
+        let codes: Vec<&str> = gaps.filter_map(|it| it["code"].as_str()).collect();
+        let expected = [gap].into_iter().filter(|it| !it.is_empty());
+        assert_eq!(
+            codes,
+            expected.collect::<Vec<_>>(),
+            "{start} {mount}: {container}"
+        );
+    }
+}
+
 #[test]
 fn scheduling_constraints_filter_the_classes() {
     let tolerated = "tolerations: [{key: team, operator: Exists}]";

@@ -81,7 +81,11 @@ fn a_truncated_or_damaged_archive_is_an_error_wherever_it_ends() {
         for cut in cuts {
             fs::write(&path, &whole[..cut]).unwrap();
             let problem = problem(facts(&path).map(|_| Vec::new()), &path);
-            assert!(problem.contains("truncated"), "{cut}: {problem}");
+            let end = format!("ends too early, after {cut} bytes");
+            assert!(
+                problem.contains("truncated") && problem.contains(&end),
+                "{cut}: {problem}"
+            );
         }
         for at in [whole.len() / 2, whole.len() - 3] {
             let mut damaged = whole.clone();

@@ -44,6 +44,15 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
         );
         Some(gap(message, Some(&mount.path)))
     });
+    let script = model.stack.python.script.iter().filter_map(|script| {
+        let mut mounts = container.mounts.iter();
+        let mount = mounts.find(|it| is_below(&script.path, &it.path))?;
+        let message = format!(
+            "the volume {} is mounted at {}, and may bring {}, which Python runs",
+            mount.volume, mount.path, script.path
+        );
+        Some(gap(message, Some(&mount.path)))
+    });
     let hidden = hidden(container, model).into_iter().map(|it| {
         let message = format!(
             "the volume {} is mounted at {}, over {} that the process loads",
@@ -54,6 +63,7 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
     let mut gaps: Vec<Gap> = unknown
         .chain(searched)
         .chain(imported)
+        .chain(script)
         .chain(hidden)
         .collect();
     gaps.dedup();

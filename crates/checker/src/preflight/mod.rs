@@ -85,7 +85,10 @@ impl Checker {
         if report.errors.is_empty() {
             let images = workloads.iter().flat_map(|it| &it.containers);
             let names: Vec<&str> = images.map(|it| it.image.as_str()).collect();
-            let subjects = Subjects::Images(&names);
+            let subjects = Subjects::Images {
+                typed: &names,
+                recorded: &[],
+            };
             report.configuration =
                 judge::configuration(self, subjects, &used_ignores, settings.day)?;
         }

@@ -1,6 +1,7 @@
 //! What an API server asks before it stores an object.
 
 mod decide;
+mod decision;
 mod deployed;
 mod mutate;
 mod record;

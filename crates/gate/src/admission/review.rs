@@ -12,6 +12,9 @@ use serde_json::Value;
 const VERSION: &str = "admission.k8s.io/v1";
 const KIND: &str = "AdmissionReview";
 
+/// Maximum length of an audit annotation, in characters.
+pub(super) const ANNOTATION: usize = 1000;
+
 /// What the API server sends.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

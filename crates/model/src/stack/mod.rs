@@ -24,6 +24,7 @@ mod pattern;
 mod python;
 mod python_faults;
 mod python_options;
+mod python_script;
 mod python_settings;
 mod python_startup;
 pub mod requirements;
@@ -63,6 +64,7 @@ pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels, PythonProgram};
 pub use python_faults::{ShadowedPackage, ShadowingPlace, StartRefusal};
+pub use python_script::PythonScript;
 pub use python_settings::PythonSettings;
 pub use requirements::UnmetRequirement;
 pub use startup_knowledge::StartupKnowledge;
@@ -105,6 +107,9 @@ pub struct Stack {
     /// Options and variables with which Python refuses to start.
     #[serde(skip)]
     pub start_refusals: Vec<StartRefusal>,
+    /// The script that the command runs with Python.
+    #[serde(skip)]
+    pub script: Option<PythonScript>,
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
     pub missing_tools: Vec<MissingTool>,
@@ -247,6 +252,7 @@ pub fn read(
         &catalogue.toolkit,
     );
     Ok(Stack {
+        script: PythonScript::of(&environments, launch, root),
         components,
         machines,
         gpu,

@@ -66,6 +66,9 @@ pub struct IgnoreFacts {
     pub expired: bool,
     /// Whether it applies to an image or file of the run.
     pub concerned: bool,
+    /// The name that an image of the run records of itself, if the pattern of images matches only that: an ignore applies to what the
+    /// user types. Otherwise empty.
+    pub recorded: String,
     /// Whether it suppresses a finding or gap of the run.
     pub used: bool,
     /// The configuration file.
@@ -84,25 +87,45 @@ pub struct IgnoreFacts {
 #[derive(Debug, Clone, Copy)]
 pub enum Subjects<'n> {
     /// Images.
-    Images(&'n [&'n str]),
+    Images {
+        /// The references or paths that the user typed.
+        typed: &'n [&'n str],
+        /// The names that the images record of themselves.
+        recorded: &'n [&'n str],
+    },
     /// Dockerfiles and similar files.
     Files(&'n [&'n str]),
 }
 
 impl Subjects<'_> {
-    /// Whether an ignore applies to one of them. Rules for files have ids that start with `lint-`.
+    /// Whether an ignore applies to one of them.
     fn concern(self, ignore: &Ignore) -> bool {
-        let about_files = ignore.rule().is_some_and(|rule| rule.starts_with("lint-"));
         match self {
-            Subjects::Images(names) => {
-                !about_files && names.iter().any(|name| ignore.concerns(name))
+            Subjects::Images { typed, .. } => {
+                !about_files(ignore) && typed.iter().any(|name| ignore.concerns(name))
             }
             Subjects::Files(names) => {
                 let applies = |name: &&str| ignore.concerns(name) && ignore.covers(Some(name));
-                about_files && names.iter().any(applies)
+                about_files(ignore) && names.iter().any(applies)
             }
         }
     }
+
+    /// The first recorded name that an ignore matches, if it applies to no image.
+    fn recorded(&self, ignore: &Ignore) -> Option<&str> {
+        match self {
+            Subjects::Images { recorded, .. } if !about_files(ignore) && !self.concern(ignore) => {
+                let mut recorded = recorded.iter().copied();
+                recorded.find(|name| ignore.concerns(name))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Rules for files have ids that start with `lint-`.
+fn about_files(ignore: &Ignore) -> bool {
+    ignore.rule().is_some_and(|rule| rule.starts_with("lint-"))
 }
 
 impl PolicyFacts {
@@ -137,6 +160,7 @@ impl PolicyFacts {
                 .unwrap_or_default(),
             expired: ignore.expired(today),
             concerned: subjects.concern(ignore),
+            recorded: subjects.recorded(ignore).unwrap_or_default().to_owned(),
             used: used.contains(&index),
             file: ignore.location.file.clone(),
             line: ignore.location.line,

@@ -188,6 +188,32 @@ fn a_finding_without_a_path_has_that_of_its_place() {
     assert_eq!((judged.findings.len(), judged.ignored.len()), (0, 1));
 }
 
+fn images<'n>(typed: &'n [&'n str]) -> Subjects<'n> {
+    Subjects::Images {
+        typed,
+        recorded: &[],
+    }
+}
+
+#[test]
+fn an_ignore_that_matches_only_a_recorded_name_is_reported_with_it() {
+    let text = "ignore:\n  - {rule: load-*, image: \"team/*\", reason: a}\n  - {rule: lint-*, image: \"team/*\", reason: b}\n  \
+                - {rule: load-*, reason: c}\n";
+    let policy = read(text).unwrap().policy;
+    let recorded = |typed: &[&str]| {
+        let subjects = Subjects::Images {
+            typed,
+            recorded: &["other:1", "team/a:1"],
+        };
+        let facts = policy.ignore_facts(subjects, &BTreeSet::new(), day("2028-01-01"));
+        let ignores = facts.ignores.unwrap().into_iter();
+        ignores.map(|it| it.recorded).collect::<Vec<String>>()
+    };
+    assert_eq!(recorded(&["image.tar"]), ["team/a:1", "", ""]);
+    assert_eq!(recorded(&["team/a:1"]), ["", "", ""]);
+    assert_eq!(recorded(&["image.tar", "team/b:1"]), ["", "", ""]);
+}
+
 #[test]
 fn ignores_are_reported_as_used_concerned_and_expired() {
     let policy = read(CONFIG).unwrap().policy;
@@ -196,7 +222,7 @@ fn ignores_are_reported_as_used_concerned_and_expired() {
         .apply(vec![finding("cuda-duplicate", "/x")], IMAGE, today)
         .used;
     let facts = policy
-        .ignore_facts(Subjects::Images(&["other:1"]), &used, today)
+        .ignore_facts(images(&["other:1"]), &used, today)
         .ignores
         .unwrap();
     let flags: Vec<_> = facts
@@ -214,7 +240,7 @@ fn ignores_of_rules_about_files_concern_calls_about_files() {
         let ignores = facts.ignores.unwrap();
         ignores.iter().map(|it| it.concerned).collect::<Vec<bool>>()
     };
-    assert_eq!(concerned(Subjects::Images(&[IMAGE])), [false, false, true]);
+    assert_eq!(concerned(images(&[IMAGE])), [false, false, true]);
     assert_eq!(
         concerned(Subjects::Files(&["Dockerfile"])),
         [true, false, false]

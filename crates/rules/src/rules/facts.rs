@@ -28,8 +28,8 @@ use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::settings;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, GpuAssembler,
-    ImportableDistributions, MissingTool, Network, OverwrittenFiles, ShadowedPackage, Stack,
-    StartRefusal, UnmetRequirement, Weights,
+    ImportableDistributions, MissingTool, Network, OverwrittenFiles, PythonScript, ShadowedPackage,
+    Stack, StartRefusal, UnmetRequirement, Weights,
 };
 use imgcheck_model::targets::TargetFacts;
 
@@ -119,6 +119,9 @@ pub struct PythonFacts {
     pub shadowed_packages: Vec<ShadowedPackage>,
     /// Options and variables with which an interpreter refuses to start.
     pub start_refusals: Vec<StartRefusal>,
+    /// The script that the command runs with Python. Absent if it runs none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub script: Option<PythonScript>,
     /// Programs and headers that installed packages need to compile something at run time, and that are missing.
     pub missing_tools: Vec<MissingTool>,
     /// The `ptxas` that packages call to compile for a GPU, as far as its release is known.
@@ -158,6 +161,7 @@ impl From<Stack> for StackFacts {
             broken_environments: stack.broken_environments,
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
+            script: stack.script,
             missing_tools: stack.missing_tools,
             assemblers: stack.assemblers,
             files_in_place: stack.files_in_place,

@@ -1,6 +1,7 @@
 //! A path without a transport: recognized by its content.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::request::{LayerConsumer, Request, Source};
 use super::store::{Store, unreadable};
 use super::{apptainer, enroot, oci, root_directory};
 use imgcheck_archive::archive::FileRange;
+use imgcheck_archive::archive::compression::{SNIFFED, sniff};
 use imgcheck_archive::squashfs::MAGIC;
 use imgcheck_base::error::{Error, Result};
 
@@ -44,6 +46,17 @@ impl Source for AnyPath {
         };
         archive.images(request, layers)
     }
+}
+
+/// Whether a file is one that images are in: a tar archive, compressed or not, a `.sqsh` or a `.sif`.
+pub fn is_image_file(path: &Path) -> bool {
+    let mut start = Vec::new();
+    let is_file = path.metadata().is_ok_and(|it| it.is_file());
+    let file = File::open(path).ok().filter(|_| is_file);
+    let most = SNIFFED.max(apptainer::SNIFFED) as u64;
+    let read = file.map(|file| file.take(most).read_to_end(&mut start));
+    matches!(read, Some(Ok(_)))
+        && (start.starts_with(&MAGIC) || apptainer::is_sif(&start) || sniff(&start).is_ok())
 }
 
 fn open_directory(path: &Path, selection: &Selection) -> Result<Vec<Image>> {

@@ -61,10 +61,11 @@ impl StreamedArchive {
         let mut files = Files::default();
         let mut walk = Walk::new(StreamInput::new(bytes), limits);
         let mut last = String::new();
-        while let Some(member) = walk
-            .advance()
-            .map_err(|error| broken(&subject, error, &last))?
-        {
+        let broken = |error, last: &str| match ends_with_checksum {
+            true => broken_compressed(&subject, error, last),
+            false => broken(&subject, error, last),
+        };
+        while let Some(member) = walk.advance().map_err(|error| broken(error, &last))? {
             match member.kind {
                 MemberKind::File => files.add(&member, Content(&mut walk), &limits, layers)?,
                 _ => files.members.add(&member, None, |_, _| false),
@@ -77,7 +78,7 @@ impl StreamedArchive {
         // A program that writes into a pipe must not find it closed.
         let rest = io::copy(&mut walk.into_input().take(PADDING), &mut io::sink());
         if ends_with_checksum {
-            rest.map_err(|error| broken(&subject, error.into(), &last))?;
+            rest.map_err(|error| broken(error.into(), &last))?;
         }
         layers.progress().finish();
         let store = Store::streamed(&subject, files.members, limits);
@@ -143,6 +144,23 @@ fn broken(subject: &str, error: ArchiveError, last: &str) -> Error {
             Error::Source(failure) if !last.is_empty() => {
                 let problem = format!("the stream ended early: {} ({last})", failure.problem);
                 Error::new(failure.code, subject, problem).with_help(INCOMPLETE)
+            }
+            error => error,
+        },
+        error => tar_index::broken(subject, error, last),
+    }
+}
+
+/// The error of an archive that is compressed as a whole.
+fn broken_compressed(subject: &str, error: ArchiveError, last: &str) -> Error {
+    match error {
+        ArchiveError::Io(error) => match reading(subject, error) {
+            Error::Source(failure) => {
+                let problem = match last {
+                    "" => failure.problem,
+                    last => format!("{} ({last} is the last whole member)", failure.problem),
+                };
+                Error::new(failure.code, subject, problem).with_help(tar_index::SAVE_AGAIN)
             }
             error => error,
         },

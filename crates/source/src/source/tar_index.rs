@@ -75,7 +75,8 @@ pub(super) fn broken(subject: &str, error: ArchiveError, last: &str) -> Error {
     }
 }
 
-const SAVE_AGAIN: &str = "save or download the image again; an incomplete image cannot be checked";
+pub(super) const SAVE_AGAIN: &str =
+    "save or download the image again; an incomplete image cannot be checked";
 
 /// What is missing could be needed for the image, or be another platform of it.
 fn truncated(subject: &str, last: &str) -> Error {

@@ -50,7 +50,9 @@ impl Decompressed {
         let cancellation = bounds.cancellation.clone();
         let thread = thread::Builder::new().spawn(move || {
             let stored = || consumed.load(Ordering::Relaxed);
-            compression.decompress(input, &writer, stored, &bounds)
+            compression
+                .decompress(input, &writer, stored, &bounds)
+                .map_err(|error| ended_early(error, stored()))
         })?;
         Ok(Decompressed {
             bytes,
@@ -76,15 +78,23 @@ impl Decompressed {
     }
 }
 
+/// The error of data that ends too early says after how many compressed bytes.
+fn ended_early(error: io::Error, bytes: u64) -> io::Error {
+    if error.kind() != io::ErrorKind::UnexpectedEof {
+        return error;
+    }
+    let problem = format!("truncated: the compressed data ends too early, after {bytes} bytes");
+    io::Error::new(error.kind(), problem)
+}
+
 impl Failure {
     fn new(error: io::Error) -> Self {
         let kind = error.kind();
         match error.downcast::<LimitExceeded>() {
             Ok(exceeded) => Failure::Limit(exceeded),
-            Err(_) if kind == io::ErrorKind::UnexpectedEof => Failure::Problem(
-                kind,
-                "truncated: the compressed data ends too early".to_owned(),
-            ),
+            Err(error) if kind == io::ErrorKind::UnexpectedEof => {
+                Failure::Problem(kind, error.to_string())
+            }
             Err(error) => Failure::Problem(kind, format!("cannot be decompressed: {error}")),
         }
     }

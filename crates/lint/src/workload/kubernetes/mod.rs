@@ -12,6 +12,7 @@ mod reader;
 mod runtime;
 mod scheduling;
 mod serving;
+mod tekton;
 
 #[cfg(test)]
 mod tests;
@@ -60,7 +61,7 @@ pub(super) fn understood(
 /// An object as its controller runs it, if that differs from what it says.
 fn expanded(object: &Node) -> Option<Node> {
     let (group, _) = kind_of(object)?;
-    argo::expanded(group, object)
+    argo::expanded(group, object).or_else(|| tekton::expanded(group, object))
 }
 
 fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Kinds) -> Workload {
@@ -86,7 +87,7 @@ fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Ki
             ..Container::default()
         });
     }
-    let decider = runtime::decider(object).or_else(|| serving::decider(object));
+    let decider = runtime::decider(object).or_else(|| serving::decider(object, namespace, objects));
     let is_open = |it: &&mut Container| it.image.is_empty() && it.decided_by.is_empty();
     for container in containers.iter_mut().filter(is_open) {
         container.decided_by = decider.clone().unwrap_or_default();

@@ -100,6 +100,17 @@ impl Objects {
         self.runtimes.get(&key)
     }
 
+    /// The objects of a kind and namespace that have the Pods of others, by name.
+    pub(super) fn runtimes<'o>(
+        &'o self,
+        kind: &str,
+        namespace: &str,
+    ) -> impl Iterator<Item = (&'o str, &'o Node)> {
+        let all = self.runtimes.iter();
+        all.filter(move |((its, of, _), _)| its == kind && of == namespace)
+            .map(|((.., name), runtime)| (name.as_str(), runtime))
+    }
+
     pub(super) fn config_map(
         &self,
         namespace: &str,

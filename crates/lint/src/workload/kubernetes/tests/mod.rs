@@ -9,6 +9,7 @@ mod charts;
 mod gpus;
 mod projects;
 mod serving;
+mod tekton;
 
 fn kinds() -> Kinds {
     knowledge::table("workloads").unwrap()

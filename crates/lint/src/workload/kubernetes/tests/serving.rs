@@ -82,10 +82,92 @@ fn an_inference_service_has_the_containers_of_its_runtime() {
         containers(&[&text]).0[0].decided_by,
         "a ServingRuntime for triton"
     );
-    let text = object(
-        "tekton.dev/v1",
-        "Task",
-        "  {params: [{name: i}], steps: [{name: s, image: $(params.i)}]}\n",
-    );
-    assert_eq!(containers(&[&text]).0[0].decided_by, "$(params.i)");
+}
+
+#[test]
+fn kserve_selects_a_runtime_that_supports_the_format() {
+    let runtime = |kind: &str, name: &str, spec: &str| {
+        format!(
+            "apiVersion: serving.kserve.io/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec:\n  containers: [{{name: kserve-container, image: 'a/{name}:1'}}]\n  {spec}\n"
+        )
+    };
+    let formats = |entry: &str| format!("supportedModelFormats: [{{name: x, {entry}}}]");
+    let auto = formats("version: '1', autoSelect: true");
+    let (own, cluster) = ("ServingRuntime", "ClusterServingRuntime");
+    let first = formats("autoSelect: true, priority: 2");
+    for (model, runtimes, expected) in [
+        ("modelFormat: {name: x}", vec![(own, &*auto)], "a/r0:1"),
+        (
+            "modelFormat: {name: x, version: '1'}",
+            vec![(cluster, &auto)],
+            "a/r0:1",
+        ),
+        (
+            "modelFormat: {name: x, version: '2'}",
+            vec![(own, &auto)],
+            "a ServingRuntime for x",
+        ),
+        (
+            "modelFormat: {name: y}",
+            vec![(own, &auto)],
+            "a ServingRuntime for y",
+        ),
+        (
+            "modelFormat: {name: x}",
+            vec![(own, &formats("version: '1'"))],
+            "a ServingRuntime for x",
+        ),
+        // Those of the namespace come first, then those of a higher priority.
+        (
+            "modelFormat: {name: x}",
+            vec![(cluster, &first), (own, &auto)],
+            "a/r1:1",
+        ),
+        (
+            "modelFormat: {name: x}",
+            vec![(own, &auto), (own, &first)],
+            "a/r1:1",
+        ),
+        (
+            "modelFormat: {name: x}",
+            vec![(own, &auto), (own, &auto)],
+            "one of the ServingRuntimes r0, r1",
+        ),
+        (
+            "modelFormat: {name: x}",
+            vec![(own, &auto), (own, &format!("{auto}\n  disabled: true"))],
+            "a/r0:1",
+        ),
+        (
+            "modelFormat: {name: x}",
+            vec![(own, &format!("{auto}\n  multiModel: true"))],
+            "a ServingRuntime for x",
+        ),
+        (
+            "modelFormat: {name: x}",
+            vec![(own, &format!("{auto}\n  protocolVersions: [v2]"))],
+            "a ServingRuntime for x",
+        ),
+        (
+            "modelFormat: {name: x}, protocolVersion: v2",
+            vec![(own, &format!("{auto}\n  protocolVersions: [v1, v2]"))],
+            "a/r0:1",
+        ),
+    ] {
+        let service = format!("  predictor:\n    model: {{{model}}}\n");
+        let service = object("serving.kserve.io/v1beta1", "InferenceService", &service);
+        let runtimes = runtimes.iter().enumerate();
+        let runtimes: Vec<String> = runtimes
+            .map(|(at, (kind, spec))| runtime(kind, &format!("r{at}"), spec))
+            .collect();
+        let texts: Vec<&str> = [&service]
+            .into_iter()
+            .chain(&runtimes)
+            .map(String::as_str)
+            .collect();
+        let (containers, _) = containers(&texts);
+        let first = &containers[0];
+        let found = format!("{}{}", first.image, first.decided_by);
+        assert_eq!(found, expected, "{model} {runtimes:?}");
+    }
 }

@@ -1,0 +1,78 @@
+//! Parameters of Tekton.
+
+use super::{containers, object};
+
+/// The images of an object, or what decides them.
+fn images(kind: &str, spec: &str) -> Vec<String> {
+    let (containers, _) = containers(&[&object("tekton.dev/v1", kind, spec)]);
+    let images = containers.iter();
+    images
+        .map(|it| format!("{}{}", it.image, it.decided_by))
+        .collect()
+}
+
+#[test]
+fn parameters_have_the_values_that_are_given_or_their_defaults() {
+    let steps = "steps: [{name: s, image: 'a/train:$(params.tag)'}]";
+    let with_default = format!("params: [{{name: tag, default: '1'}}], {steps}");
+    for (kind, spec, expected) in [
+        ("Task", format!("  {{{with_default}}}\n"), "a/train:1"),
+        ("Task", format!("  {{params: [{{name: tag}}], {steps}}}\n"), "a/train:$(params.tag)"),
+        (
+            "Task",
+            "  {params: [{name: tag, default: '1'}], steps: [{name: s, image: 'a/b:$(inputs.params.tag)$(params[\"tag\"])'}]}\n".to_owned(),
+            "a/b:11",
+        ),
+        (
+            "Task",
+            "  {params: [{name: i, type: array, default: [x]}], steps: [{name: s, image: $(params.i)}]}\n".to_owned(),
+            "$(params.i)",
+        ),
+        ("TaskRun", format!("  {{taskSpec: {{{with_default}}}}}\n"), "a/train:1"),
+        (
+            "TaskRun",
+            format!("  {{params: [{{name: tag, value: '2'}}], taskSpec: {{{with_default}}}}}\n"),
+            "a/train:2",
+        ),
+        (
+            "Pipeline",
+            format!("  {{params: [{{name: tag, default: '3'}}], tasks: [{{name: t, taskSpec: {{{steps}}}}}]}}\n"),
+            "a/train:3",
+        ),
+        (
+            "PipelineRun",
+            format!(
+                "  {{params: [{{name: all, value: '4'}}], pipelineSpec: {{params: [{{name: all, default: '3'}}], finally: [{{name: t, params: [{{name: tag, value: 'v$(params.all)'}}], taskSpec: {{{with_default}}}}}]}}}}\n"
+            ),
+            "a/train:v4",
+        ),
+        // The documentation has the pipeline's value count if the run gives it.
+        (
+            "Pipeline",
+            format!("  {{params: [{{name: tag, default: '3'}}], tasks: [{{name: t, taskSpec: {{{with_default}}}}}]}}\n"),
+            "a/train:$(params.tag)",
+        ),
+        (
+            "Pipeline",
+            format!("  {{tasks: [{{name: t, matrix: {{params: [{{name: tag, value: ['1', '2']}}]}}, taskSpec: {{{with_default}}}}}]}}\n"),
+            "a/train:$(params.tag)",
+        ),
+        (
+            "Pipeline",
+            format!("  {{tasks: [{{name: t, params: [{{name: tag, value: $(tasks.a.results.tag)}}], taskSpec: {{{with_default}}}}}]}}\n"),
+            "a/train:$(params.tag)",
+        ),
+    ] {
+        assert_eq!(images(kind, &spec), [expected], "{kind} {spec}");
+    }
+}
+
+#[test]
+fn values_do_not_make_a_document_larger_than_a_limit() {
+    let value = "x".repeat(100_000);
+    let image = "$(params.a)".repeat(1000);
+    let spec = format!(
+        "  {{params: [{{name: a, default: '{value}'}}], steps: [{{name: s, image: '{image}'}}]}}\n"
+    );
+    assert_eq!(images("Task", &spec), [image]);
+}
