@@ -157,7 +157,8 @@ impl PolicyArguments {
         let (text, count) = baseline()?;
         output::write_with_directory(path, text.as_bytes())?;
         output::remark(&format!(
-            "wrote {count} findings to {shown}; with --baseline {shown} only new findings fail\n"
+            "wrote {count} {} to {shown}; with --baseline {shown} only new findings fail\n",
+            if count == 1 { "finding" } else { "findings" }
         ));
         Ok(true)
     }

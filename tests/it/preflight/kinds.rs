@@ -155,6 +155,15 @@ fn compose_files_are_judged_as_docker_starts_them() {
 }
 
 #[test]
+fn an_image_that_the_shell_decides_is_unknown() {
+    let text = "services:\n  app:\n    image: registry.example/ml/train:${TAG}\n";
+    let (code, report) = Input::new(text).json(&[]);
+    let all = containers(&report);
+    assert_eq!(code, 3);
+    assert_eq!(findings(all[0]), ["deploy-image-unknown 3:12"]);
+}
+
+#[test]
 fn claims_and_runtime_classes_of_the_same_input_count() {
     let claim = |class: &str| {
         format!(

@@ -196,6 +196,20 @@ fn one_class_is_enough_and_the_affinity_to_paste_selects_it() {
 }
 
 #[test]
+fn no_affinity_leaves_out_a_class_without_labels() {
+    let input = Input::new(&pod(GPU, ""));
+    let nodes = "clusters: {c: {nodes: [{name: old, gpu: a100, driver: 470.82.01}, {name: new, gpu: h100, driver: 570.124.06, labels: {pool: h100}}]}}\n";
+    input.write("nodes.yaml", nodes);
+    let (_, report) = input.json(&["--config", "nodes.yaml"]);
+    let container = containers(&report)[0];
+    assert_eq!(findings(container), ["deploy-some-node-classes 8:28"]);
+    assert_eq!(
+        container["findings"][0]["help"],
+        "label the nodes on which it runs, and select them with a nodeSelector"
+    );
+}
+
+#[test]
 fn a_container_without_a_gpu_needs_its_architecture_only() {
     let input = Input::new(&pod("command: [sleep, inf]", "nodeSelector: {pool: arm}"));
     input.write("nodes.yaml", NODES);

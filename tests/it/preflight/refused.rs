@@ -35,6 +35,13 @@ fn what_is_no_manifest_is_an_error_with_its_place() {
 }
 
 #[test]
+fn an_image_is_no_manifest() {
+    let (code, _, error) = Input::new("").run(&[&repository(super::SAMPLE).display().to_string()]);
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains("to check an image: imgcheck "), "{error}");
+}
+
+#[test]
 fn nesting_aliases_and_size_are_bounded() {
     let deep = format!("a: {}{}", "[".repeat(20_000), "]".repeat(20_000));
     error(deep.as_bytes(), 2);

@@ -97,6 +97,7 @@ fn a_directory_means_the_manifests_in_it() {
     input.write("notes.txt", "nothing");
     std::fs::create_dir(input.path().join("deploy")).unwrap();
     input.write("deploy/a.yaml", MANIFEST);
+    input.write("deploy/.imgcheck.yaml", "fail-on: error\n");
     input.write("deploy/b.json", "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"IMAGE\"}]}}");
     let (code, text, _) = input.run(&["deploy"]);
     assert_eq!(code, 0);

@@ -95,8 +95,12 @@ fn a_compiler_of_the_system_needs_its_programs() {
         kind(without("usr/bin/x86_64-linux-gnu-ld"), &[]),
         found("ld")
     );
-    let elsewhere = without("usr/bin/ld").elf("opt/binutils/bin/ld", program(&[]));
-    assert_eq!(kind(elsewhere, &[]), None);
+    let elsewhere = || without("usr/bin/ld").elf("opt/binutils/bin/ld", program(&[]));
+    assert_eq!(kind(elsewhere(), &[]), found("ld"));
+    let on_path = ["PATH=/usr/local/bin:/usr/bin:/bin:/opt/binutils/bin"];
+    assert_eq!(kind(elsewhere(), &on_path), None);
+    let of_gcc = without("usr/bin/as").elf("usr/x86_64-linux-gnu/bin/as", program(&[]));
+    assert_eq!(kind(of_gcc, &[]), None);
     let own = without("usr/bin/as")
         .elf("opt/gcc/bin/gcc", program(&[]))
         .mode(0o755);

@@ -17,6 +17,8 @@ use imgcheck_lint::lint;
 use imgcheck_lint::workload;
 use imgcheck_model::knowledge;
 use imgcheck_model::targets::nodes::{self, Cluster, NodeClass};
+use imgcheck_rules::policy::discover::NAMES;
+use imgcheck_source::source::is_image_file;
 
 /// The largest file of images, in bytes.
 const MAX_IMAGES: u64 = 16 * 1024 * 1024;
@@ -37,10 +39,7 @@ impl PreflightRequest {
                 Vec::new()
             }) {
                 let name = lexical::shown(&file);
-                match lint::text_of(&file, workload::MAX_FILE) {
-                    Ok(text) if text.trim().is_empty() => {
-                        errors.push(Unread::unjudged(name.clone(), empty(&name)));
-                    }
+                match text_of(&file, &name) {
                     Ok(text) => texts.push((name, text)),
                     Err(error) => errors.push(Unread::unjudged(name, error)),
                 }
@@ -128,6 +127,21 @@ impl PreflightRequest {
     }
 }
 
+/// The text of a manifest.
+fn text_of(file: &Path, name: &str) -> Result<String> {
+    if is_image_file(file) {
+        let error = Error::usage(format!("{name}: the file is an archive, as of an image"));
+        return Err(error.with_help(format!(
+            "to check an image: imgcheck {name}; preflight reads manifests"
+        )));
+    }
+    let text = lint::text_of(file, workload::MAX_FILE)?;
+    match text.trim().is_empty() {
+        true => Err(empty(name)),
+        false => Ok(text),
+    }
+}
+
 fn empty(name: &str) -> Error {
     match name {
         "-" => Error::damaged("-", "standard input is empty")
@@ -136,13 +150,14 @@ fn empty(name: &str) -> Error {
     }
 }
 
-/// The manifests that are directly in a directory, in order of their names.
+/// The manifests that are directly in a directory, in order of their names. The configuration of imgcheck is none.
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let name = directory.display().to_string();
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io(name.clone(), error))?;
     let is_manifest = |path: &PathBuf| {
         let ending = path.extension().and_then(|it| it.to_str());
-        path.is_file() && ending.is_some_and(|it| ENDINGS.contains(&it))
+        let is_configuration = NAMES.iter().any(|name| path.ends_with(name));
+        path.is_file() && ending.is_some_and(|it| ENDINGS.contains(&it)) && !is_configuration
     };
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))

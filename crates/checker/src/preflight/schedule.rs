@@ -83,6 +83,10 @@ impl Schedule {
             let place = PREFERRED.iter().position(|it| *it == key.as_str());
             place.unwrap_or(PREFERRED.len())
         };
+        // No selector leaves out a node whose labels nobody knows.
+        if labels(false).any(|it| it.is_none()) {
+            return None;
+        }
         // What all nodes have, the first one has.
         let first = labels(true).next()??;
         let mut keys: Vec<&String> = first.keys().filter(|it| *it != HOST_NAME).collect();

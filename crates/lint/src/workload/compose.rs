@@ -66,12 +66,13 @@ impl Service<'_> {
         let has_shm = service.get("shm_size").is_some()
             || service.text_of("ipc") == Some("host")
             || mounts.iter().any(|it| it.path == "/dev/shm");
+        let reference = image.and_then(Node::text).map(interpolated);
+        // A variable without a default takes the value of the shell.
+        let is_open = |it: &String| it.contains("${");
         Container {
             name,
-            image: image
-                .and_then(Node::text)
-                .map(interpolated)
-                .unwrap_or_default(),
+            decided_by: reference.clone().filter(is_open).unwrap_or_default(),
+            image: reference.filter(|it| !is_open(it)).unwrap_or_default(),
             location: manifest.location(image.unwrap_or(service)),
             command_location: command.map(|it| manifest.location(it)),
             overlay: Overlay {

@@ -243,12 +243,16 @@ impl Process<'_> {
         })
     }
 
-    /// A file that a compiler of the system needs and that is nowhere in the image.
+    /// A file that a compiler of the system needs and does not find.
     fn nowhere_for(&self, files: &[Header], kind: ToolKind, compiler: &str) -> Option<MissingTool> {
         let is_systems = directory_of(compiler) == "/usr/bin";
         let is_there = |file: &&Header| {
             let mut nodes = self.anywhere.iter();
-            nodes.any(|it| it.name() == file.file && self.root.resolve(&it.path()).is_ok())
+            nodes.any(|it| {
+                it.name() == file.file
+                    && self.root.resolve(&it.path()).is_ok()
+                    && (kind != ToolKind::CompilerProgram || self.is_searched(&it.path()))
+            })
         };
         let missing = files.iter().find(|it| is_systems && !is_there(it))?;
         Some(MissingTool {
@@ -258,6 +262,16 @@ impl Process<'_> {
             says: missing.says.clone(),
             ..MissingTool::default()
         })
+    }
+
+    /// Whether gcc in /usr looks for programs in the directory of a file: in its own directories, in that of its target, and on PATH (GCC
+    /// manual, "Environment Variables Affecting GCC": COMPILER_PATH).
+    fn is_searched(&self, path: &str) -> bool {
+        let directory = directory_of(path);
+        let mut on_path = self.launch.directories("PATH");
+        directory.starts_with("/usr/lib")
+            || directory.starts_with("/usr/") && directory.ends_with("-linux-gnu/bin")
+            || on_path.any(|it| it.trim_end_matches('/') == directory)
     }
 
     /// A file of the package that is not there.
