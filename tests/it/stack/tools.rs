@@ -97,6 +97,9 @@ fn a_compiler_of_the_system_needs_its_programs() {
     );
     let elsewhere = || without("usr/bin/ld").elf("opt/binutils/bin/ld", program(&[]));
     assert_eq!(kind(elsewhere(), &[]), found("ld"));
+    // Debian's binutils has links for the variants of the linker, where no compiler looks.
+    let variant = without("usr/bin/ld").elf("usr/lib/gold-ld/ld", program(&[]));
+    assert_eq!(kind(variant, &[]), found("ld"));
     let on_path = ["PATH=/usr/local/bin:/usr/bin:/bin:/opt/binutils/bin"];
     assert_eq!(kind(elsewhere(), &on_path), None);
     let of_gcc = without("usr/bin/as").elf("usr/x86_64-linux-gnu/bin/as", program(&[]));

@@ -269,8 +269,8 @@ impl Process<'_> {
     fn is_searched(&self, path: &str) -> bool {
         let directory = directory_of(path);
         let mut on_path = self.launch.directories("PATH");
-        directory.starts_with("/usr/lib")
-            || directory.starts_with("/usr/") && directory.ends_with("-linux-gnu/bin")
+        let is_own = directory.contains("/gcc/") || directory.ends_with("-linux-gnu/bin");
+        directory.starts_with("/usr/") && is_own
             || on_path.any(|it| it.trim_end_matches('/') == directory)
     }
 
