@@ -54,14 +54,14 @@ Examples:
   imgcheck sweep plan cluster: --store s3://bucket/facts -o plan
   kubectl get pods -A -o json | imgcheck sweep plan pods:- -o plan
 
-The exit code is 3 if a list is incomplete: run it again with --resume plan.";
+The exit code is 3 if a list is incomplete (run it again with --resume plan), if a listed image is missing, and if there is no image.";
 
 /// Of `imgcheck sweep run`.
 pub const SWEEP_RUN: &str = "\
 Examples:
   imgcheck sweep run plan --store file:///shared/facts
   imgcheck sweep run plan --store s3://bucket/facts --store-key key --shard 2/8
-  imgcheck sweep manifests --engine kubernetes --shards 8 --store s3://bucket/facts
+  imgcheck sweep manifests --engine github --shards 8 --store s3://bucket/facts
 
 Shards may overlap, die and be repeated. The exit code is 3 if an image could not be read; the run reads the others anyway.";
 
@@ -77,7 +77,7 @@ The exit code is 3 if an image could not be listed, read or judged, otherwise 1 
 /// Of `imgcheck sweep manifests`.
 pub const SWEEP_MANIFESTS: &str = "\
 Examples:
-  imgcheck sweep manifests --engine kubernetes --shards 8 --store s3://bucket/facts | kubectl apply -f -
+  imgcheck sweep manifests --engine kubernetes --shards 8 --store s3://bucket/facts --image registry.example/tools/imgcheck:0.1.0 > job.yaml
   imgcheck sweep manifests --engine slurm --shards 8 --store file:///shared/facts > sweep.sbatch
   imgcheck sweep manifests --engine github --shards 8 --store s3://bucket/facts > .github/workflows/sweep.yml";
 

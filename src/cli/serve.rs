@@ -158,6 +158,7 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         imgcheck::delete_webhooks(&arguments.cluster("--delete-webhooks")?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    arguments.check_files()?;
     let traces = Traces::from_environment()?;
     log(arguments.log, traces.as_ref());
     let connection = arguments.connection();
@@ -202,6 +203,28 @@ impl ServeArguments {
             Error::usage(format!("{option} needs a cluster"))
                 .with_help("run it in a Pod, or pass --kubeconfig FILE")
         })
+    }
+
+    /// # Errors
+    /// An option names a file that does not exist.
+    fn check_files(&self) -> Result<()> {
+        let files = [
+            ("--tls-cert", &self.tls_cert),
+            ("--tls-key", &self.tls_key),
+            ("--client-ca", &self.client_ca),
+            ("--tokens", &self.tokens),
+            ("--kubeconfig", &self.kubeconfig),
+        ];
+        let mut named = files
+            .into_iter()
+            .filter_map(|(option, file)| Some((option, file.as_ref()?)));
+        match named.find(|(_, file)| matches!(file.try_exists(), Ok(false))) {
+            Some((option, file)) => Err(Error::usage(format!(
+                "{option} {}: the file does not exist",
+                file.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn tls(&self) -> Result<Option<TlsFiles>> {

@@ -121,7 +121,9 @@ impl Gate {
         let checker = &question.view.setup.checker;
         let (report, lacking) = self.report_on(checker, question, resolved, &cancellation);
         let containers = report.workloads.iter().flat_map(|it| &it.containers);
-        let containers = containers.map(ContainerVerdict::of).collect();
+        let containers = containers
+            .map(|it| ContainerVerdict::of(it, checker))
+            .collect();
         let is_late = cancellation.check().is_err();
         Judgement::new(containers, lacking.missing, lacking.has_failures, is_late)
     }

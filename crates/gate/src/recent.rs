@@ -68,6 +68,8 @@ pub enum ImageVerdict {
     Incomplete,
     /// It fails.
     Fail,
+    /// Its registry does not have it.
+    NotFound,
     /// It has no digest, or was not read yet.
     Unknown,
     /// It was let through unjudged.

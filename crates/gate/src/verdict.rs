@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::queue::Job;
+use imgcheck_base::gap::Gap;
+use imgcheck_checker::Checker;
 use imgcheck_model::finding::Severity;
 use imgcheck_report::{ContainerReport, Verdict};
 
@@ -30,10 +32,12 @@ pub struct ContainerVerdict {
     pub image: String,
     /// The verdict, where gaps count only if they prevent a pass.
     pub verdict: Verdict,
+    /// Whether the verdict is on the content of the image; else it is on what its reference and the object say.
+    pub is_read: bool,
     /// The findings, the worst first.
     pub findings: Vec<Fault>,
     /// What could not be judged.
-    pub gaps: Vec<String>,
+    pub gaps: Vec<Gap>,
     /// Why the image could not be read.
     pub problem: Option<String>,
     /// The node classes on which it runs, and those that it can land on; `None` if no nodes are known.
@@ -80,6 +84,12 @@ impl Judgement {
         self.missing.is_empty() && !self.is_late && !self.has_failures
     }
 
+    /// Whether the content of an image fails, so that no image that is read later changes the verdict.
+    pub fn has_failed_image(&self) -> bool {
+        let mut read = self.containers.iter().filter(|it| it.is_read);
+        read.any(|it| it.verdict == Verdict::Fail)
+    }
+
     /// The worst verdict. With `strict`, an image with a gap does not pass.
     pub fn verdict(&self, strict: bool) -> Verdict {
         let verdicts = self.containers.iter().map(|it| it.verdict(strict));
@@ -99,8 +109,8 @@ impl Judgement {
 }
 
 impl ContainerVerdict {
-    /// What a report says.
-    pub fn of(report: &ContainerReport) -> Self {
+    /// What a report says, under the policy of the checker that made it.
+    pub fn of(report: &ContainerReport, checker: &Checker) -> Self {
         let fault = |it: &imgcheck_model::finding::Finding| Fault {
             rule: it.rule.clone(),
             severity: it.severity,
@@ -119,10 +129,11 @@ impl ContainerVerdict {
             image: report.image.clone(),
             verdict: match &report.judged {
                 Some(image) => image.verdict,
-                None => Verdict::Incomplete,
+                None => checker.verdict(report.findings()).max(Verdict::Incomplete),
             },
+            is_read: report.judged.is_some(),
             findings: report.findings().iter().map(fault).collect(),
-            gaps: gaps.map(|gap| gap.message.clone()).collect(),
+            gaps: gaps.cloned().collect(),
             problem: report.problem.clone(),
             classes: report.knows_nodes.then_some((runs, report.classes.len())),
             fails_on: fails
@@ -140,7 +151,8 @@ impl ContainerVerdict {
     }
 
     fn bytes(&self) -> u64 {
-        let texts = [&self.name, &self.image].into_iter().chain(&self.gaps);
+        let gaps = self.gaps.iter().map(|it| &it.message);
+        let texts = [&self.name, &self.image].into_iter().chain(gaps);
         let classes = self.fails_on.iter().flat_map(|(name, why)| [name, why]);
         let texts = texts.chain(&self.problem).chain(classes);
         let texts = texts.map(String::len).sum::<usize>();

@@ -6,6 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use super::listed::Listed;
 use super::plan::{PlannedImage, PlannedLayer, PlannedReference, Skipped, SweepPlan};
+use imgcheck_base::error::ErrorCode;
 
 /// Why an image is skipped that a filter leaves out after its configuration was read.
 const FILTERED: &str = "filtered";
@@ -47,7 +48,11 @@ impl Builder {
     }
 
     pub fn skip(&mut self, listed: &Listed, code: &str, message: &str) {
+        let is_no_image = [ErrorCode::NotFound, ErrorCode::Unsupported]
+            .iter()
+            .any(|it| it.as_str() == code);
         self.plan.skipped.push(Skipped {
+            is_expected: code == FILTERED || listed.is_enumerated && is_no_image,
             reference: listed.reference.as_ref().unwrap_or(&listed.source).clone(),
             source: listed.source.clone(),
             code: code.to_owned(),

@@ -20,7 +20,7 @@ impl Sweep<'_> {
     /// each: listed = judged + failed + skipped. `against` judges the same images by other rules or targets.
     ///
     /// # Errors
-    /// The checker has no store, `each` fails, or the run was cancelled. What cannot be judged is a record.
+    /// The checker has no store, the plan has no image, `each` fails, or the run was cancelled. What cannot be judged is a record.
     pub fn judge(
         &self,
         plan: &SweepPlan,
@@ -29,6 +29,7 @@ impl Sweep<'_> {
         each: &mut EachRecord,
     ) -> Result<FleetTotals> {
         let store = self.checker.store().objects().ok_or_else(no_store)?;
+        plan.check_listed()?;
         let end = settings.own_cancellation();
         let progress = settings.own_progress();
         let ticker = Ticker::new(&*progress, "images judged", plan.images.len());

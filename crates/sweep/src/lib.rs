@@ -12,6 +12,7 @@ mod builder;
 mod claims;
 mod judging;
 mod listed;
+mod no_image;
 mod pauses;
 mod plan;
 mod plan_file;

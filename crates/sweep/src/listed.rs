@@ -9,6 +9,8 @@ pub(crate) struct Listed {
     pub source: String,
     /// Running Pods that use it, if they were counted.
     pub pods: Option<u64>,
+    /// A registry or container engine listed it a moment ago, so nothing is missing if it has vanished since, or is not an image.
+    pub is_enumerated: bool,
     /// How often its repository was pulled, if the registry says so.
     pub pulls: Option<u64>,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use imgcheck_base::error::Error;
+use imgcheck_base::error::{Error, Result};
 
 /// What a sweep reads: the images behind the references that were listed, and the layers that they share.
 ///
@@ -77,6 +77,14 @@ pub(crate) struct Skipped {
     /// The stable code of an error, or `filtered`.
     pub code: String,
     pub message: String,
+    /// A filter leaves it out, or a registry lists it and it is not an image or has vanished: nothing is missing without it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_expected: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A list that could not be read to its end; the missing references are unknown.
@@ -147,6 +155,23 @@ impl SweepPlan {
     pub fn unlisted(&self) -> impl Iterator<Item = (&str, &str)> {
         let unlisted = self.unlisted.iter();
         unlisted.map(|it| (it.source.as_str(), it.message.as_str()))
+    }
+
+    /// The references that should be in the sweep and are not, and why: a mistyped tag of a list, an image that needs a login.
+    pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
+        let missing = self.skipped.iter().filter(|it| !it.is_expected);
+        missing.map(|it| (it.reference.as_str(), it.message.as_str()))
+    }
+
+    /// # Errors
+    /// Its sources listed nothing: then no image passes, and none fails.
+    pub(crate) fn check_listed(&self) -> Result<()> {
+        let is_empty = self.references.is_empty() && self.skipped.is_empty();
+        match is_empty && self.is_complete() {
+            true => Err(Error::not_found("the plan", "it has no image")
+                .with_help("make it again with `imgcheck sweep plan SOURCE -o PLAN`")),
+            false => Ok(()),
+        }
     }
 
     /// How much the plan covers, if the store has the layers with these diff IDs.

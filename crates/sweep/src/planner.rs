@@ -8,13 +8,14 @@ use super::Sweep;
 use super::builder::{Builder, Described, Planned};
 use super::listed::Listed;
 use super::plan::{
-    PlannedImage, PlannedLayer, PlannedReference, REGISTRY, SweepPlan, SweepTotals, Unlisted,
-    explained,
+    PlannedImage, PlannedLayer, PlannedReference, REGISTRY, Skipped, SweepPlan, SweepTotals,
+    Unlisted, explained,
 };
-use super::sources::{Listing, Source};
+use super::sources::{LIST_HELP, Listing, Source};
 use super::ticker::Ticker;
 use imgcheck_base::digest::sha256;
-use imgcheck_base::error::{Error, Result};
+use imgcheck_base::error::{Error, ErrorCode, Result};
+use imgcheck_base::excerpt::shortened;
 use imgcheck_base::glob::glob;
 use imgcheck_base::parallel;
 use imgcheck_base::reference::name::Name;
@@ -23,6 +24,8 @@ use imgcheck_source::source::Image;
 
 /// Requests at once: they wait for the network.
 const REQUESTS: usize = 16;
+/// Maximum length of a line of a list in a message, in characters.
+const SHOWN: usize = 60;
 /// References that are described together: an interrupted plan has those before.
 const CHUNK: usize = 512;
 
@@ -111,6 +114,31 @@ impl SweepRequest {
         self
     }
 
+    /// # Errors
+    /// The filters leave out everything, or the lists are files of another kind: none of their lines is a reference.
+    fn check_plan(&self, plan: &SweepPlan) -> Result<()> {
+        let sources: Vec<String> = self.sources.iter().map(Source::to_string).collect();
+        let sources = sources.join(", ");
+        if plan.filtered > 0 && plan.check_listed().is_err() {
+            let problem = format!("the filters leave out all {} references", plan.filtered);
+            return Err(Error::not_found(sources, problem)
+                .with_help("check --include, --exclude and --tag"));
+        }
+        let is_usage = |it: &Skipped| it.code == ErrorCode::Usage.as_str();
+        match plan.skipped.first() {
+            Some(first)
+                if plan.references.is_empty()
+                    && plan.skipped.iter().all(is_usage)
+                    && self.sources.iter().all(Source::is_list) =>
+            {
+                let shown = shortened(&first.source, SHOWN);
+                let problem = format!("{sources}: no line names an image, such as `{shown}`");
+                Err(Error::usage(problem).with_help(LIST_HELP))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn wants(&self, listed: &Listed) -> bool {
         let name = listed.reference.as_ref().unwrap_or(&listed.source);
         let matches = |patterns: &[String], text: &str| patterns.iter().any(|it| glob(text, it));
@@ -128,7 +156,8 @@ impl Sweep<'_> {
     /// [incomplete](SweepPlan::is_complete), and so does a cancellation after the lists were read.
     ///
     /// # Errors
-    /// A file cannot be read or is wrong, a cluster or the store does not answer, or the run was cancelled while lists were read.
+    /// A source lists no image, the filters leave out all of them, a file cannot be read or is wrong, a cluster or the store does not answer, or
+    /// the run was cancelled while lists were read.
     pub fn plan(&self, request: &SweepRequest) -> Result<(SweepPlan, SweepTotals)> {
         let mut listing = Listing::default();
         for source in &request.sources {
@@ -163,6 +192,7 @@ impl Sweep<'_> {
         }
         let is_whole = self.describe_all(request, &listed, &mut builder)?;
         let plan = builder.finish();
+        request.check_plan(&plan)?;
         let known = match is_whole {
             true => self.known_layers(&request.make)?,
             false => HashSet::new(),

@@ -98,6 +98,7 @@ pub(crate) fn images(name: &str, text: &str) -> Result<Vec<Listed>> {
             reference: Some(reference),
             source,
             pods: Some(pods),
+            is_enumerated: false,
             pulls: None,
         });
     Ok(listed.collect())

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -96,8 +96,22 @@ impl Source {
     /// Adds what the source lists. The listing names what could not be listed to the end.
     ///
     /// # Errors
-    /// A file cannot be read or is wrong, a cluster does not answer, or the run was cancelled.
+    /// The source lists no image, a file cannot be read or is wrong, a cluster does not answer, or the run was cancelled.
     pub fn list(
+        &self,
+        checker: &Checker,
+        make: &dyn Fn(&str) -> ImageRequest,
+        into: &mut Listing,
+    ) -> Result<()> {
+        let before = into.listed.len() + into.unlisted.len();
+        self.list_images(checker, make, into)?;
+        match into.listed.len() + into.unlisted.len() == before {
+            true => Err(self.no_image()),
+            false => Ok(()),
+        }
+    }
+
+    fn list_images(
         &self,
         checker: &Checker,
         make: &dyn Fn(&str) -> ImageRequest,
@@ -148,12 +162,18 @@ impl Source {
                     source: format!("{engine}{name}"),
                     reference: Some(name),
                     pods: None,
+                    is_enumerated: true,
                     pulls: None,
                 }));
                 Ok(())
             }
             Source::Directory(directory) => list_directory(directory, into),
         }
+    }
+
+    /// Whether it is a file with an image in each line.
+    pub fn is_list(&self) -> bool {
+        matches!(self, Source::List(_))
     }
 }
 
@@ -173,6 +193,7 @@ impl Listing {
                 },
                 reference: Some(reference),
                 pods: None,
+                is_enumerated: true,
                 pulls: it.pulls,
             }
         }));
@@ -242,6 +263,7 @@ fn list_registry(
                 source: format!("{REGISTRY}{reference}"),
                 reference: Some(reference),
                 pods: None,
+                is_enumerated: true,
                 pulls: None,
             }
         }));
@@ -258,16 +280,21 @@ fn listed_line(file: &str, number: usize, line: &str) -> Result<Option<Listed>> 
     let mut words = line.split_whitespace();
     let (source, reference, rest) = (words.next(), words.next(), words.next());
     match (source, rest) {
+        // Standard input is no image in a list, but the start of an item of YAML.
+        (Some("-"), _) => Err(
+            Error::usage(format!("{file}, line {number}: `-` is not an image"))
+                .with_help(LIST_HELP),
+        ),
         (Some(source), None) => Ok(Some(Listed {
             reference: reference.map(str::to_owned),
             source: source.to_owned(),
             pods: None,
+            is_enumerated: false,
             pulls: None,
         })),
-        _ => Err(
-            Error::usage(format!("{file}, line {number}: too many words"))
-                .with_help("a line is an image, and perhaps the reference to compare it with"),
-        ),
+        _ => {
+            Err(Error::usage(format!("{file}, line {number}: too many words")).with_help(LIST_HELP))
+        }
     }
 }
 
@@ -298,10 +325,14 @@ fn list_directory(directory: &Path, into: &mut Listing) -> Result<()> {
         reference: None,
         source: path.display().to_string(),
         pods: None,
+        is_enumerated: false,
         pulls: None,
     }));
     Ok(())
 }
+
+/// What a file must contain.
+pub(crate) const LIST_HELP: &str = "write one image per line, such as registry.example/team/train:v1, optionally followed by the reference to compare it with";
 
 /// Container engines, as `imgcheck check` spells them.
 const ENGINES: [&str; 2] = ["docker-daemon:", "podman:"];
@@ -321,7 +352,10 @@ fn text_of(file: &Path, limits: &Limits) -> Result<String> {
         "-" => read(&mut std::io::stdin().lock()),
         _ => fs::File::open(file).and_then(|mut file| read(&mut file)),
     };
-    text.map_err(|error| Error::io(name, error))
+    text.map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::usage(format!("SOURCE {name}: the file does not exist")),
+        _ => Error::io(name, error),
+    })
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Sweep<'_> {
     /// Reads a shard of a plan into the store of the checker. What the store has is not read again.
     ///
     /// # Errors
-    /// The checker has no store, the store fails or ignores conditional writes, or the run was cancelled. What was read is kept. An image
+    /// The checker has no store, the plan has no image, the store fails or ignores conditional writes, or the run was cancelled. What was read is kept. An image
     /// that cannot be read is in [`SweepOutcome::failed`], and the store remembers why.
     pub fn run(
         &self,
@@ -81,6 +81,7 @@ impl Sweep<'_> {
         make: impl Fn(&str) -> ImageRequest + Sync,
     ) -> Result<SweepOutcome> {
         let store = self.checker.store().objects().ok_or_else(no_store)?;
+        plan.check_listed()?;
         let settings = make("");
         let end = settings.own_cancellation();
         let claims = Claims::open(store, options.claim_expiry, &end)?;

@@ -140,7 +140,7 @@ pub fn run(arguments: &JudgeArguments) -> Result<ExitCode, Stop> {
     let checker = arguments.nodes.iter().fold(checker, CheckerBuilder::nodes);
     let against = arguments.against(&checker)?;
     let started = start(checker, arguments.reading.no_progress)?;
-    let plan = arguments.plan.read(&started.checker)?;
+    let plan = arguments.plan.read("PLAN", &started.checker)?;
     let mut outputs = Vec::new();
     arguments.output.each_sink(|format, sink| {
         outputs.push(started.checker.fleet_output(format.into(), sink)?);
@@ -164,7 +164,10 @@ pub fn run(arguments: &JudgeArguments) -> Result<ExitCode, Stop> {
         let finished = FleetOutput::finish(output, &totals);
         finished.map_err(|error| Error::output("the results", error))?;
     }
-    let is_incomplete = !totals.complete || totals.failed > 0;
+    let is_incomplete = !totals.complete
+        || totals.failed > 0
+        || totals.judged == 0
+        || plan.missing().next().is_some();
     Ok(match (is_incomplete, has_failed) {
         (true, _) => ExitCode::from(NOT_JUDGED),
         (false, true) => ExitCode::from(1),

@@ -33,17 +33,13 @@ pub struct ManifestsArguments {
     /// Plan, where all workers can read it: store:NAME, or a shared file
     #[arg(long, value_name = "PLAN", default_value = "store:plan")]
     plan: String,
-    /// imgcheck image to run, for Kubernetes and GitLab
-    #[arg(
-        long,
-        value_name = "REFERENCE",
-        default_value = "ghcr.io/imgcheck/imgcheck:latest"
-    )]
-    image: String,
+    /// imgcheck image to run; required for Kubernetes and GitLab, because no public image exists yet (ci/image.sh makes one)
+    #[arg(long, value_name = "REFERENCE")]
+    image: Option<String>,
 }
 
 /// What starts workers.
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Engine {
     /// An Indexed Job
     Kubernetes,
@@ -69,7 +65,9 @@ impl ManifestsArguments {
             Engine::Github => GITHUB,
             Engine::Gitlab => GITLAB,
         };
-        let words = [&self.store, &self.plan, &self.image];
+        self.check_shared()?;
+        let image = self.image()?;
+        let words = [&self.store, &self.plan, image];
         if let Some(word) = words.into_iter().find(|word| !is_plain(word)) {
             let problem = format!("`{word}` has characters that a manifest would have to quote");
             return Err(Error::usage(problem)
@@ -80,10 +78,46 @@ impl ManifestsArguments {
         Ok(template
             .replace("{store}", &self.store)
             .replace("{plan}", &self.plan)
-            .replace("{image}", &self.image)
+            .replace("{image}", image)
             .replace("{shards}", &self.shards.to_string())
             .replace("{last}", &last.to_string())
             .replace("{numbers}", &numbers.join(", ")))
+    }
+
+    /// The image to run; any text for engines whose manifest names none.
+    fn image(&self) -> Result<&str> {
+        match (&self.image, self.engine) {
+            (Some(image), _) => Ok(image),
+            (None, Engine::Slurm | Engine::Github) => Ok("imgcheck"),
+            (None, Engine::Kubernetes | Engine::Gitlab) => {
+                Err(Error::usage("--image is missing: no public image of imgcheck exists yet")
+                    .with_help("make one with ci/image.sh, push it, and name it with its version: --image registry.example/tools/imgcheck:0.1.0"))
+            }
+        }
+    }
+
+    /// # Errors
+    /// The workers run on machines that do not share a file system, and the store or the plan is a local path.
+    fn check_shared(&self) -> Result<()> {
+        let engine = match self.engine {
+            // Its nodes share a file system.
+            Engine::Slurm => return Ok(()),
+            Engine::Kubernetes => "Pods",
+            Engine::Github | Engine::Gitlab => "CI jobs",
+        };
+        let local = [
+            ("--store", &self.store, self.store.starts_with("file:")),
+            ("--plan", &self.plan, !self.plan.starts_with("store:")),
+        ];
+        match local.into_iter().find(|(.., is_local)| *is_local) {
+            Some((option, path, _)) => {
+                let problem = format!("{option} {path}: {engine} do not have this directory");
+                Err(Error::usage(problem).with_help(
+                    "use object storage: --store s3://BUCKET/PREFIX (or gs://, az://), and --plan store:NAME for a plan that `imgcheck sweep plan -o store:NAME` wrote there",
+                ))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Where plans are.
 
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, ErrorKind};
 use std::path::PathBuf;
 
-use imgcheck::{Checker, Error, ErrorCode, Result, Sweep, SweepPlan};
+use imgcheck::{Checker, Error, Result, Sweep, SweepPlan};
 
 use super::super::output;
 
@@ -24,18 +24,19 @@ impl PlanPlace {
         }
     }
 
-    /// Reads the plan.
-    pub fn read(&self, checker: &Checker) -> Result<SweepPlan> {
+    /// Reads the plan. `argument` is the one that names it.
+    pub fn read(&self, argument: &str, checker: &Checker) -> Result<SweepPlan> {
         let path = match self {
             PlanPlace::Store(name) => return Sweep::new(checker).get_plan(name),
             PlanPlace::File(path) => path,
         };
         let name = path.display().to_string();
-        let file = File::open(path).map_err(|error| match Error::io(&name, error) {
-            error if error.code() == ErrorCode::NotFound => {
-                error.with_help("make it with `imgcheck sweep plan SOURCE -o PLAN`")
+        let file = File::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                Error::usage(format!("{argument} {name}: the file does not exist"))
+                    .with_help("make it with `imgcheck sweep plan SOURCE -o PLAN`")
             }
-            error => error,
+            _ => Error::io(&name, error),
         })?;
         SweepPlan::read(&name, BufReader::new(file))
     }

@@ -14,6 +14,9 @@ use super::super::policy::NOT_JUDGED;
 use super::place::PlanPlace;
 use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
 
+/// Maximum number of missing references that the summary names.
+const MISSING: usize = 10;
+
 /// Arguments of `imgcheck sweep plan`.
 #[derive(Debug, Args)]
 pub struct PlanArguments {
@@ -62,7 +65,7 @@ pub struct PlanArguments {
     reading: SweepReading,
 }
 
-/// Writes a plan. The exit code is 3 if it is incomplete.
+/// Writes a plan. The exit code is 3 if it is incomplete, lacks a reference, or has no image.
 pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
     if let PlanPlace::File(path) = &arguments.output {
         output::check_directory("-o", path)?;
@@ -73,7 +76,7 @@ pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
         .apply(arguments.reading.apply(Checker::builder(), 1)?);
     let started = start(checker, arguments.reading.no_progress)?;
     if let Some(place) = &arguments.resume {
-        request = request.resume(place.read(&started.checker)?);
+        request = request.resume(place.read("--resume", &started.checker)?);
     }
     let (make, platform) = (started.make, arguments.platform.clone());
     let all_platforms = arguments.all_platforms;
@@ -103,7 +106,8 @@ pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
             output::print(&format!("{json}\n"))?;
         }
     }
-    Ok(match plan.is_complete() {
+    let is_whole = plan.is_complete() && plan.missing().next().is_none();
+    Ok(match is_whole && totals.planned > 0 {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(NOT_JUDGED),
     })
@@ -122,6 +126,24 @@ impl PlanArguments {
     }
 }
 
+/// Why references are skipped, by code.
+fn reason(code: &str) -> &str {
+    match code {
+        "filtered" => "built before --since",
+        "usage" => "not a valid reference",
+        "not-found" => "not found",
+        "unauthorized" => "login required, or refused",
+        "forbidden" => "access denied",
+        "rate-limited" => "refused by a rate limit of the registry",
+        "unreachable" => "registry not reachable",
+        "timeout" => "no answer in time",
+        "damaged" => "corrupt",
+        "unsupported" => "not an image that imgcheck can read",
+        "limit" => "larger than a limit",
+        other => other,
+    }
+}
+
 fn describe(plan: &SweepPlan, totals: &SweepTotals) -> String {
     let count = |count: u64| HumanCount(count).to_string();
     let bytes = |bytes: u64| DecimalBytes(bytes).to_string();
@@ -133,7 +155,7 @@ fn describe(plan: &SweepPlan, totals: &SweepTotals) -> String {
         count(skipped)
     );
     for (code, number) in &totals.skipped {
-        text += &format!("           {} {}\n", count(*number), one_line(code));
+        text += &format!("           {} {}\n", count(*number), one_line(reason(code)));
     }
     if totals.filtered > 0 {
         text += &format!(
@@ -152,6 +174,13 @@ fn describe(plan: &SweepPlan, totals: &SweepTotals) -> String {
     );
     for (host, number) in &totals.hosts {
         text += &format!("           {} from {}\n", bytes(*number), one_line(host));
+    }
+    let missing: Vec<_> = plan.missing().collect();
+    for (reference, problem) in missing.iter().take(MISSING) {
+        text += &format!("MISSING  {}: {}\n", one_line(reference), one_line(problem));
+    }
+    if let more @ 1.. = missing.len().saturating_sub(MISSING) {
+        text += &format!("MISSING  {} more\n", count(more as u64));
     }
     for (source, problem) in plan.unlisted() {
         text += &format!("INCOMPLETE {}: {}\n", one_line(source), one_line(problem));

@@ -55,7 +55,7 @@ pub fn run(arguments: &RunArguments) -> Result<ExitCode, Stop> {
     let checker = arguments.reading.apply(Checker::builder(), shards)?;
     let checker = arguments.store.required(checker)?;
     let started = start(checker, arguments.reading.no_progress)?;
-    let plan = arguments.plan.read(&started.checker)?;
+    let plan = arguments.plan.read("PLAN", &started.checker)?;
     let outcome = Sweep::new(&started.checker).run(&plan, &options, started.make.clone());
     let outcome = unless_stopped(&started.run, outcome)?;
     output::print(&format!(

@@ -16,7 +16,14 @@ const NEWER: [&str; 4] = [
 
 /// The manifest, as `imgcheck sweep manifests` prints it.
 fn manifest() -> String {
-    let words = ["--engine", "kubernetes", "--shards", "12"];
+    let words = [
+        "--engine",
+        "kubernetes",
+        "--shards",
+        "12",
+        "--image",
+        "registry.example/imgcheck:0.1.0",
+    ];
     let output = imgcheck()
         .args(["sweep", "manifests", "--store", "s3://bucket/facts"])
         .args(words)

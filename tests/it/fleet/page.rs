@@ -31,6 +31,8 @@ fn the_page_says_what_the_fleet_is() {
         page.find("few:2.9</code>").unwrap(),
     );
     assert!(many < few, "the one with most Pods comes first");
+    // What nothing is has no part of a bar.
+    assert!(page.contains("class=\"no\" style") && !page.contains("class=\"no\" style=\"width:0%"));
 }
 
 #[test]

@@ -164,15 +164,23 @@ fn the_environment_of_a_pod_can_break_its_image() {
     assert_eq!(response["allowed"], false, "{response}");
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
-        message.contains("not judged") && message.contains("PYTHONPATH"),
+        message.contains("not judged (overlay-unknown): ") && message.contains("PYTHONPATH"),
         "{message}"
     );
+    // What denies comes before the warning about LD_PRELOAD.
+    let (gap, warning) = (message.find("not judged"), message.find("library.so"));
+    assert!(warning.is_none() || gap < warning, "{message}");
+    for help in ["preflight --strict", "`gap: overlay-unknown`"] {
+        assert!(message.contains(help), "{message}");
+    }
+    assert_eq!(response["auditAnnotations"]["gaps"], "overlay-unknown");
     // What does not enforce does not count gaps.
     let relaxed = Server::new(&enforce_with(&[("mode: enforce", "mode: warn")]));
-    assert_eq!(
-        relaxed.validate_read(&create(&pod))["auditAnnotations"]["verdict"],
-        "pass"
-    );
+    let response = relaxed.validate_read(&create(&pod));
+    let audit = &response["auditAnnotations"];
+    assert_eq!(audit["verdict"], "pass");
+    // But the audit log says which ones enforcing would count.
+    assert_eq!(audit["gaps"], "overlay-unknown");
 }
 
 #[test]
@@ -337,4 +345,38 @@ fn an_answer_comes_before_the_api_server_gives_up() {
     );
     let answer = server.send(Method::GET, "/livez", "");
     assert_eq!(answer.status, 200);
+}
+
+/// A volume hides the code that the Pod starts: a gap that its owner can accept.
+#[test]
+fn a_gap_is_named_by_its_code_and_can_be_accepted() {
+    let registry = registry();
+    let mut pod = pod(&image(&registry));
+    let spec = &mut pod["spec"];
+    spec["volumes"] = json!([{"name": "code", "persistentVolumeClaim": {"claimName": "code"}}]);
+    let container = &mut spec["containers"][0];
+    container["command"] = json!(["python", "/code/train.py"]);
+    container["volumeMounts"] = json!([{"name": "code", "mountPath": "/code"}]);
+    let review = create(&pod);
+    let response = Server::new(ENFORCE).validate_read(&review);
+    assert_eq!(response["allowed"], false, "{response}");
+    let message = response["status"]["message"].as_str().unwrap();
+    for words in [
+        "not judged (overlay-unknown): the volume code",
+        "preflight --strict",
+        "`gap: overlay-unknown`",
+    ] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    let audit = &response["auditAnnotations"];
+    assert_eq!(audit["gaps"], "overlay-unknown");
+    assert!(
+        audit["reasons"]
+            .as_str()
+            .unwrap()
+            .contains("overlay-unknown")
+    );
+    let accepted = format!("{ENFORCE}ignore: [{{gap: overlay-unknown, reason: read it}}]\n");
+    let response = Server::new(&accepted).validate_read(&review);
+    assert_eq!(response["allowed"], true, "{response}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::images::{ENFORCE, create, image, pod, registry};
 use super::server::Server;
@@ -54,5 +54,23 @@ fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
         let mut lines = text.lines().filter(|line| line.starts_with(name));
         let has = |line: &str| labels.split(',').all(|label| line.contains(label));
         assert!(lines.any(has), "{series}: {text}");
+    }
+}
+
+/// A mode that the gate would refuse is refused by Helm, before anything is installed.
+#[test]
+fn the_values_have_only_modes_that_there_are() {
+    let schema: Value = serde_json::from_str(&file("values.schema.json")).unwrap();
+    let values = jsonschema::draft7::new(&schema).unwrap();
+    let with = |gate: Value| json!({"image": {"repository": "x"}, "config": {"gate": gate}});
+    assert!(values.is_valid(&with(
+        json!({"mode": "warn", "namespaces": {"a": "enforce"}})
+    )));
+    for gate in [
+        json!({"mode": "bogus"}),
+        json!({"namespaces": {"a": "bogus"}}),
+        json!({"on-miss": "bogus"}),
+    ] {
+        assert!(!values.is_valid(&with(gate.clone())), "{gate}");
     }
 }

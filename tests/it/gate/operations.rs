@@ -108,6 +108,12 @@ fn mistakes_are_reported_before_anything_is_served() {
     let key = std::fs::read_to_string(other.path("tls.key")).unwrap();
     home.write("tls.key", &key);
     assert!(home.failure(&[]).contains("tls.crt"));
+    std::fs::remove_file(home.path("tls.crt")).unwrap();
+    let error = home.failure(&[]);
+    assert!(
+        error.contains("--tls-cert ") && error.contains("tls.crt: the file does not exist"),
+        "{error}"
+    );
 }
 
 #[test]

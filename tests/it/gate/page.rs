@@ -393,3 +393,13 @@ fn dry_runs_leave_no_trace_and_exceptions_do() {
         assert!(page.contains(words), "no {words:?} in: {page}");
     }
 }
+
+#[test]
+fn a_tag_that_the_registry_does_not_have_is_not_found() {
+    let missing = testkit::registry::Server::new(|_| testkit::registry::respond(404, ""));
+    let server = Server::new(&enforce_with(&[]));
+    server.validate(&create(&pod(&image(&missing))));
+    let page = shown(&server, "/?verdict=not-found");
+    assert!(page.contains("denied not found"), "{page}");
+    assert!(!shown(&server, "/").contains("denied not known yet"));
+}

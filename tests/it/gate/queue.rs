@@ -216,6 +216,14 @@ fn a_store_that_cannot_be_used_is_an_error_that_says_so() {
     assert!(home.failure(&[]).contains("queue.redb"));
 }
 
+/// As for a user who may not write to the default, `/var/lib/imgcheck`.
+#[test]
+fn a_state_that_cannot_be_created_is_an_error_that_names_the_option() {
+    let home = Home::new(ENFORCE);
+    home.write("state", "a file");
+    assert!(home.failure(&[]).contains("--state"));
+}
+
 #[test]
 fn credentials_of_one_do_not_answer_another() {
     // Two names of one registry: the image behind the second needs a login that the server does not have.

@@ -193,6 +193,34 @@ fn only_listed_registries_are_asked() {
         "{response}"
     );
     assert_eq!(registry.seen().len(), 0);
+    // Nothing was judged.
+    let audit = &response["auditAnnotations"];
+    assert_eq!(
+        (&audit["verdict"], &audit["judged-by"]),
+        (&json!("incomplete"), &Value::Null)
+    );
+}
+
+/// As preflight: the tag alone is wrong, whatever the image contains.
+#[test]
+fn a_tag_that_claims_the_impossible_fails_unread() {
+    let server = Server::new(&enforce_with(&[(
+        "internal-hosts",
+        "registries: ['*.example'], internal-hosts",
+    )]));
+    let response = server.validate(&create(&pod(
+        "pytorch/pytorch:2.8.0-cuda10.2-cudnn7-runtime",
+    )));
+    let audit = &response["auditAnnotations"];
+    assert_eq!(audit["verdict"], "fail", "{response}");
+    assert!(
+        audit["rules"]
+            .as_str()
+            .unwrap()
+            .contains("claim-impossible"),
+        "{audit}"
+    );
+    assert_eq!(audit["judged-by"], Value::Null);
 }
 
 /// Who reads a denial is told what helps, not to try again where that does not.
@@ -216,6 +244,13 @@ fn a_denial_says_what_helps() {
     }
     let inside = Server::new(&enforce_with(&[("[127.0.0.1]", "[]")]));
     let response = inside.validate(&create(&pod("169.254.169.254/team/image:1")));
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("internal-hosts") && message.contains("does not help"),
+        "{message}"
+    );
+    // Also if the address is that of a name.
+    let response = inside.validate(&create(&pod("localhost:1/team/image:1")));
     let message = response["status"]["message"].as_str().unwrap();
     assert!(
         message.contains("internal-hosts") && message.contains("does not help"),

@@ -164,7 +164,8 @@ fn what_is_no_image_or_has_vanished_is_skipped_with_its_reason() {
     assert_eq!((totals["filtered"].as_u64(), code), (Some(1), 0));
     // Nothing is lost: they are records.
     case.run(&[]);
-    let (records, _) = case.judge(&[]);
+    let (records, code) = case.judge(&[]);
+    assert_eq!(code, 0);
     let skipped = records.iter().filter(|it| it["status"] == "skipped");
     assert_eq!((records.len(), skipped.count()), (16, 2));
 }
@@ -226,4 +227,27 @@ fn lists_pods_and_directories_are_sources() {
     assert_eq!(of("vision/train:v1")["digest"], digest);
     assert_eq!(of("vision/train:v1")["pods"], 2);
     assert_eq!(of("pytorch-cuda:v2.9")["verdict"], "fail");
+}
+
+/// Somebody named the image, unlike a tag that a registry listed and that has vanished since.
+#[test]
+fn a_mistyped_tag_of_a_list_is_missing() {
+    let case = Case::new();
+    let server = fleet().serve();
+    let address = &server.address;
+    let list = format!("{address}/text/train:v0\n{address}/text/train:v00\na:b:c\n");
+    write(&case, "images.txt", &list);
+    let output = case.sweep(&["plan", "-o", "plan", "images.txt"]).output();
+    let output = output.unwrap();
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{printed}");
+    assert!(printed.contains("1 not found\n"), "{printed}");
+    assert!(printed.contains("1 not a valid reference\n"), "{printed}");
+    assert!(
+        printed.contains(&format!("MISSING  {address}/text/train:v00: ")),
+        "{printed}"
+    );
+    assert_eq!(case.run(&[]).status.code(), Some(0));
+    let (records, code) = case.judge(&[]);
+    assert_eq!((records.len(), code), (3, 3));
 }

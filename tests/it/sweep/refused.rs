@@ -1,5 +1,8 @@
 //! Plans and stores that cannot be used.
 
+use imgcheck::SweepPlan;
+use serde_json::json;
+
 use super::*;
 
 fn refused(case: &Case, arguments: &[&str], code: i32, problem: &str) {
@@ -29,7 +32,10 @@ fn a_plan_that_is_damaged_is_refused() {
         refused(&case, &["run", "plan"], 3, problem);
         refused(&case, &["judge", "plan"], 3, problem);
     }
-    refused(&case, &["run", "no-such-plan"], 3, "imgcheck sweep plan");
+    for part in [&["run", "no-such-plan"][..], &["judge", "no-such-plan"]] {
+        refused(&case, part, 2, "PLAN no-such-plan: the file does not exist");
+        refused(&case, part, 2, "imgcheck sweep plan");
+    }
 }
 
 #[test]
@@ -113,4 +119,125 @@ fn mistakes_of_the_command_line_are_named() {
         "{}",
         text(&output.stderr)
     );
+}
+
+/// A sweep that finds nothing is not green.
+#[test]
+fn a_source_without_an_image_is_an_error_that_names_it() {
+    let case = Case::new();
+    let server = fleet().serve();
+    let prefix = format!("registry:{}/nosuch", server.address);
+    let node = json!({"items": [{"kind": "Node", "metadata": {"name": "n"}}]});
+    write(&case, "nodes.json", &node.to_string());
+    write(&case, "empty.txt", "# nothing yet\n");
+    let rest = ["--tag", "none"];
+    let everything = format!("registry:{}", server.address);
+    for (source, more, problem, help) in [
+        (
+            prefix.as_str(),
+            &[][..],
+            prefix.as_str(),
+            "check host and prefix",
+        ),
+        (
+            "pods:nodes.json",
+            &[],
+            "pods:nodes.json: it has no Pod",
+            "kubectl get pods",
+        ),
+        (
+            "empty.txt",
+            &[],
+            "empty.txt: it names no image",
+            "one image per line",
+        ),
+        (&everything, &rest, "the filters leave out all 15", "--tag"),
+    ] {
+        let plan = [&["plan", source, "-o", "plan"], more].concat();
+        refused(&case, &plan, 3, problem);
+        refused(&case, &plan, 3, help);
+        assert!(!case.path("plan").exists());
+    }
+}
+
+#[test]
+fn a_file_of_another_kind_is_no_list() {
+    let case = Case::new();
+    let plan = ["plan", "images.yaml", "-o", "plan"];
+    for (content, problem) in [
+        (
+            "images:\n  - team/train:v1\n",
+            "line 2: `-` is not an image",
+        ),
+        (
+            "images:\n[team/train]\n",
+            "images.yaml: no line names an image",
+        ),
+    ] {
+        write(&case, "images.yaml", content);
+        refused(&case, &plan, 2, problem);
+        refused(&case, &plan, 2, "one image per line");
+    }
+}
+
+/// A plan without an image judges nothing.
+#[test]
+fn a_plan_without_an_image_is_not_judged() {
+    let case = Case::new();
+    let mut bytes = Vec::new();
+    SweepPlan::default().write(&mut bytes).unwrap();
+    std::fs::write(case.path("plan"), &bytes).unwrap();
+    for part in ["run", "judge"] {
+        refused(&case, &[part, "plan"], 3, "the plan: it has no image");
+    }
+}
+
+#[test]
+fn manifests_name_an_image_and_a_store_that_workers_reach() {
+    let manifests = |words: &[&str]| {
+        let mut command = imgcheck();
+        let output = command.args(["sweep", "manifests"]).args(words).output();
+        let output = output.unwrap();
+        (
+            output.status.code().unwrap(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let bucket = ["--store", "s3://bucket/facts"];
+    let image = ["--image", "registry.example/tools/imgcheck:0.1.0"];
+    for engine in ["kubernetes", "gitlab"] {
+        let engine = ["--engine", engine];
+        let (code, _, shown) = manifests(&[&engine[..], &bucket].concat());
+        assert_eq!(code, 2, "{shown}");
+        assert!(
+            shown.contains("--image") && shown.contains("ci/image.sh"),
+            "{shown}"
+        );
+        let (code, printed, shown) = manifests(&[&engine[..], &bucket, &image].concat());
+        assert_eq!(code, 0, "{shown}");
+        assert!(
+            printed.contains("\"registry.example/tools/imgcheck:0.1.0\""),
+            "{printed}"
+        );
+        assert!(printed.contains("env://IMGCHECK_STORE_KEY"), "{printed}");
+        for local in [
+            &["--store", "file:///x"][..],
+            &["--store", "s3://b/f", "--plan", "/tmp/p"],
+        ] {
+            let (code, _, shown) = manifests(&[&engine[..], &image, local].concat());
+            assert_eq!(code, 2, "{shown}");
+            assert!(shown.contains(local[local.len() - 1]), "{shown}");
+            assert!(shown.contains("object storage"), "{shown}");
+        }
+    }
+    let shared = [
+        "--engine",
+        "slurm",
+        "--store",
+        "file:///x",
+        "--plan",
+        "/shared/p",
+    ];
+    assert_eq!(manifests(&shared).0, 0);
 }

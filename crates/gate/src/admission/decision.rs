@@ -59,8 +59,8 @@ impl Decision {
         let may_change = answered.unresolved.values().any(|it| !it.is_final);
         let is_known = judgement.missing.is_empty() && !judgement.is_late && !may_change;
         let outcome = match judgement.verdict(strict) {
+            _ if !is_known && !judgement.has_failed_image() => Outcome::Unknown,
             Verdict::Fail => Outcome::Fail,
-            _ if !is_known => Outcome::Unknown,
             Verdict::Incomplete => Outcome::Incomplete,
             Verdict::Pass => Outcome::Pass,
         };
@@ -167,16 +167,21 @@ impl Decision {
                 .map(|(image, digest)| format!("{image}={digest}"))
                 .collect(),
         );
+        let mut read = judgement.containers.iter().filter(|it| it.is_read);
         let is_tag = answered.digests.keys().any(|image| !image.contains('@'));
-        add(
-            "judged-by",
-            vec![if is_tag { "tag" } else { "digest" }.to_owned()],
-        );
+        let judged_by = match read.next() {
+            Some(_) => vec![if is_tag { "tag" } else { "digest" }.to_owned()],
+            None => Vec::new(),
+        };
+        add("judged-by", judged_by);
         let findings = judgement.containers.iter().flat_map(|it| &it.findings);
         let mut rules: Vec<String> = findings.map(|it| it.rule.clone()).collect();
         rules.sort();
         rules.dedup();
         add("rules", rules);
+        let gaps = judgement.containers.iter().flat_map(|it| &it.gaps);
+        let gaps: BTreeSet<&str> = gaps.map(|it| it.code.as_str()).collect();
+        add("gaps", gaps.into_iter().map(str::to_owned).collect());
         let known = judgement.containers.iter();
         let known = known.filter(|_| self.outcome != Outcome::Unknown);
         let classes = known.filter_map(|it| {
@@ -210,13 +215,13 @@ impl Decision {
 
     fn status(&self, answered: &Answered) -> Status {
         let help = match self.outcome {
-            Outcome::Unknown => words::next_step(&answered.unresolved),
-            _ => "see `imgcheck preflight` for the whole report",
+            Outcome::Unknown => words::next_step(&answered.unresolved).to_owned(),
+            _ => words::next_step_judged(&answered.judgement, self.mode == Mode::Enforce),
         };
         Status {
             code: 403,
             reason: "Forbidden",
-            message: words::message(&self.reasons, help),
+            message: words::message(&self.reasons, &help),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::judge::Answered;
 use crate::recent::{ImageDecision, ImageVerdict, JudgedObject};
 use crate::state::Gate;
 use crate::verdict::ContainerVerdict;
+use imgcheck_base::error::ErrorCode;
 use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_lint::workload::{Container, Workload};
 use imgcheck_report::Verdict;
@@ -125,6 +126,7 @@ impl Known {
         let containers = judgement.containers.iter().filter(|it| it.image == image);
         let containers: Vec<&ContainerVerdict> = containers.collect();
         let worst = containers.iter().map(|it| it.verdict(strict)).max();
+        let is_read = containers.iter().any(|it| it.is_read);
         let unresolved = answered.unresolved.get(image);
         let digest = answered.digests.get(image);
         let is_missing = digest.is_some_and(|digest| {
@@ -133,15 +135,18 @@ impl Known {
         });
         let is_unknown =
             judgement.is_late || is_missing || unresolved.is_some_and(|it| !it.is_final);
+        let is_absent = unresolved.is_some_and(|it| it.code == ErrorCode::NotFound);
         let verdict = match worst {
-            Some(Verdict::Fail) => ImageVerdict::Fail,
+            Some(Verdict::Fail) if is_read || !is_unknown => ImageVerdict::Fail,
+            _ if is_absent => ImageVerdict::NotFound,
             None => ImageVerdict::Unknown,
             Some(_) if is_unknown => ImageVerdict::Unknown,
+            Some(Verdict::Fail) => ImageVerdict::Fail,
             Some(Verdict::Incomplete) => ImageVerdict::Incomplete,
             Some(Verdict::Pass) => ImageVerdict::Pass,
         };
         let reasons = match verdict {
-            ImageVerdict::Unknown => vec![match unresolved {
+            ImageVerdict::Unknown | ImageVerdict::NotFound => vec![match unresolved {
                 Some(unresolved) => unresolved.problem.clone(),
                 None if is_missing => "it was not read yet".to_owned(),
                 None => "its facts are being loaded".to_owned(),
@@ -151,7 +156,7 @@ impl Known {
         let classes = containers.iter().filter_map(|it| it.classes);
         Known {
             classes: classes
-                .filter(|_| verdict != ImageVerdict::Unknown)
+                .filter(|_| !matches!(verdict, ImageVerdict::Unknown | ImageVerdict::NotFound))
                 .max_by_key(|(runs, all)| all.saturating_sub(*runs)),
             verdict,
             reasons,

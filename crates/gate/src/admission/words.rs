@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::resolve::Unresolved;
-use crate::verdict::{ContainerVerdict, Judgement};
+use crate::verdict::{ContainerVerdict, Fault, Judgement};
 use imgcheck_base::error::ErrorCode;
 use imgcheck_base::excerpt::{shortened, without_controls};
+use imgcheck_base::gap::Gap;
 use imgcheck_model::finding::Severity;
 use imgcheck_report::Verdict;
 
@@ -22,7 +23,7 @@ const REASON: usize = 100;
 const PREFIX: &str = "imgcheck: ";
 const CONTINUED: &str = "imgcheck:   ";
 
-/// Why a judgment does not pass: one sentence for each reason, the worst first.
+/// Why a judgment does not pass: one sentence for each reason. What denies comes before warnings.
 pub fn reasons(judgement: &Judgement, strict: bool) -> Vec<String> {
     let containers: Vec<&ContainerVerdict> = judgement.containers.iter().collect();
     about(&containers, strict)
@@ -33,30 +34,51 @@ pub fn about(containers: &[&ContainerVerdict], strict: bool) -> Vec<String> {
     let mut containers = containers.to_vec();
     containers.retain(|it| it.verdict(strict) > Verdict::Pass);
     containers.sort_by_key(|it| std::cmp::Reverse(it.verdict(strict)));
-    containers
-        .into_iter()
-        .flat_map(|it| of_container(it, strict))
-        .collect()
+    let denying = containers.iter().flat_map(|it| denying(it, strict));
+    let warnings = containers
+        .iter()
+        .flat_map(|it| findings(it, Severity::Warning));
+    denying.chain(warnings).collect()
 }
 
-fn of_container(container: &ContainerVerdict, strict: bool) -> Vec<String> {
+/// Errors, an image that cannot be read, and gaps that count.
+fn denying(container: &ContainerVerdict, strict: bool) -> Vec<String> {
     let named = |text: &str| format!("{}: {text}", container.name);
-    let mut reasons = Vec::new();
-    let findings = container.findings.iter();
-    let counting = findings.filter(|it| it.severity > Severity::Note);
-    reasons.extend(counting.map(|it| named(&format!("{} ({})", it.message, it.rule))));
-    if let Some(problem) = &container.problem {
-        reasons.push(named(problem));
-    }
-    if strict && container.verdict == Verdict::Pass || container.verdict == Verdict::Incomplete {
-        reasons.extend(
-            container
-                .gaps
-                .iter()
-                .map(|gap| named(&format!("not judged: {gap}"))),
-        );
-    }
+    let mut reasons = findings(container, Severity::Error);
+    reasons.extend(container.problem.iter().map(|it| named(it)));
+    let gaps = counting_gaps(container, strict);
+    reasons.extend(gaps.map(|it| named(&format!("not judged ({}): {}", it.code, it.message))));
     reasons
+}
+
+fn findings(container: &ContainerVerdict, severity: Severity) -> Vec<String> {
+    let findings = container.findings.iter();
+    let findings = findings.filter(|it| it.severity == severity);
+    let sentence = |it: &Fault| format!("{}: {} ({})", container.name, it.message, it.rule);
+    findings.map(sentence).collect()
+}
+
+/// The gaps that prevent a pass.
+fn counting_gaps(container: &ContainerVerdict, strict: bool) -> impl Iterator<Item = &Gap> {
+    let count = match container.verdict {
+        Verdict::Pass => strict,
+        Verdict::Incomplete => true,
+        Verdict::Fail => false,
+    };
+    container.gaps.iter().filter(move |_| count)
+}
+
+/// What helps if images were judged and do not pass.
+pub fn next_step_judged(judgement: &Judgement, strict: bool) -> String {
+    let containers = judgement.containers.iter();
+    let mut gaps = containers.flat_map(|it| counting_gaps(it, strict));
+    match gaps.next() {
+        Some(gap) => format!(
+            "`imgcheck preflight --strict` shows the whole report; to accept what cannot be judged, add `gap: {}` with a reason under `ignore` in the configuration of the gate",
+            gap.code
+        ),
+        None => "see `imgcheck preflight` for the whole report".to_owned(),
+    }
 }
 
 /// Which containers that pass run only on some of the node classes that they can land on: one sentence for each.
@@ -165,6 +187,7 @@ mod tests {
                 name: "trainer".to_owned(),
                 image: String::new(),
                 verdict: Verdict::Pass,
+                is_read: true,
                 findings: Vec::new(),
                 gaps: Vec::new(),
                 problem: None,

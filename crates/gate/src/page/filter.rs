@@ -32,7 +32,7 @@ pub struct Selection {
 }
 
 /// All kinds.
-pub const SELECTIONS: [Selection; 7] = [
+pub const SELECTIONS: [Selection; 8] = [
     Selection {
         name: "denied",
         label: "denied",
@@ -57,6 +57,11 @@ pub const SELECTIONS: [Selection; 7] = [
         name: "incomplete",
         label: "incomplete",
         has: |it| it.verdict == ImageVerdict::Incomplete,
+    },
+    Selection {
+        name: "not-found",
+        label: "not found",
+        has: |it| it.verdict == ImageVerdict::NotFound,
     },
     Selection {
         name: "unknown",

@@ -150,6 +150,7 @@ fn verdict(decision: &ImageDecision) -> String {
         ImageVerdict::Pass => "this image passes",
         ImageVerdict::Incomplete => "incomplete",
         ImageVerdict::Fail => "fail",
+        ImageVerdict::NotFound => "not found",
         ImageVerdict::Unknown => "not known yet",
         ImageVerdict::Unjudged => "not judged",
     };

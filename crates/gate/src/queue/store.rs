@@ -56,11 +56,10 @@ impl Store {
     /// The file cannot be read or written, is damaged, or another process uses it.
     pub fn open(directory: &Path) -> Result<Self> {
         let path = directory.join(FILE);
-        let name = path.display().to_string();
-        std::fs::create_dir_all(directory).map_err(|error| Error::io(&name, error))?;
+        std::fs::create_dir_all(directory).map_err(|error| failed(&path, error.into()))?;
         let database = Database::create(&path).map_err(|error| failed(&path, error.into()))?;
         std::fs::set_permissions(&path, Permissions::from_mode(MODE))
-            .map_err(|error| Error::io(&name, error))?;
+            .map_err(|error| failed(&path, error.into()))?;
         let database = RwLock::new(Some(database));
         let store = Store { path, database };
         // Tables that exist can be read without care.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::Response;
 
+use super::guard::InternalAddress;
 use imgcheck_base::error::{Error, ErrorCode};
 use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_base::limits::LimitExceeded;
@@ -93,6 +94,9 @@ impl Failure {
             .with_help(
                 "add the certificate authority with --ca-cert FILE, or trust any certificate with --insecure",
             );
+        }
+        if let Some(refused) = InternalAddress::cause_of(&error) {
+            return Failure::new(Kind::Final(ErrorCode::Forbidden), refused.to_string());
         }
         if error.is_connect() {
             return Failure::new(

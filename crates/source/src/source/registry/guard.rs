@@ -1,6 +1,8 @@
 //! Which addresses may be connected to where strangers name the registry: whoever creates a Pod must not send requests into the
 //! network of the server that judges it.
 
+use std::error::Error;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -17,10 +19,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that lets hosts that match one of these patterns have internal addresses.
+    /// A guard that lets hosts that match one of these patterns have internal addresses, at every port: the port of `host:5000` does not
+    /// count.
     pub fn new(internal_hosts: &[String]) -> Self {
+        let hosts = internal_hosts.iter().map(|it| host_of(it).to_owned());
         Guard {
-            internal_hosts: internal_hosts.into(),
+            internal_hosts: hosts.collect(),
         }
     }
 
@@ -49,10 +53,42 @@ impl Resolve for Guard {
             let is_allowed = |it: &SocketAddr| guard.allows(host, it.ip());
             let allowed: Vec<SocketAddr> = found.iter().copied().filter(is_allowed).collect();
             match (allowed.is_empty(), found.first()) {
-                (true, Some(refused)) => Err(refusal(host, refused.ip()).into()),
+                (true, Some(refused)) => Err(InternalAddress(refusal(host, refused.ip())).into()),
                 _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
         })
+    }
+}
+
+/// A pattern of hosts without its port and without the brackets of an IPv6 address.
+fn host_of(pattern: &str) -> &str {
+    let is_port = |it: &str| it == "*" || it.parse::<u16>().is_ok();
+    let in_brackets = pattern.strip_prefix('[').and_then(|it| it.split_once(']'));
+    match (in_brackets, pattern.split_once(':')) {
+        (Some((host, _)), _) => host,
+        // More colons: an IPv6 address.
+        (None, Some((host, port))) if is_port(port) => host,
+        _ => pattern,
+    }
+}
+
+/// A host has an internal address and is not listed.
+#[derive(Debug)]
+pub(super) struct InternalAddress(String);
+
+impl fmt::Display for InternalAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Error for InternalAddress {}
+
+impl InternalAddress {
+    /// The one that caused an error of a connection, such as of a host that was resolved.
+    pub fn cause_of<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Self> {
+        let mut causes = std::iter::successors(Some(error), |it| (*it).source());
+        causes.find_map(|it| it.downcast_ref())
     }
 }
 
@@ -163,6 +199,23 @@ mod tests {
         assert!(!check("https://10.1.0.1/v2/") && !check("http://[::1]:5000/v2/"));
         // Other spellings of addresses are the same addresses.
         assert!(!check("http://0x7f000001/") && !check("http://2130706433/"));
+        // `registries` beside it takes ports.
+        for pattern in [
+            "127.0.0.1:5055",
+            "127.0.0.1:*",
+            "[::1]:5000",
+            "::1",
+            "[::1]",
+        ] {
+            let guard = Guard::new(&[pattern.to_owned()]);
+            let host = if pattern.contains("::") {
+                "[::1]"
+            } else {
+                "127.0.0.1"
+            };
+            let url = format!("http://{host}:5055/v2/");
+            assert!(guard.check(&url.parse().unwrap()).is_ok(), "{pattern}");
+        }
         let ip = "10.9.9.9".parse().unwrap();
         assert!(guard.allows("harbor.internal", ip) && !guard.allows("harbor.example", ip));
     }

@@ -254,8 +254,15 @@ impl Repository {
             let request = self.client.http.get(base.clone());
             match self.client.send(&self.address.registry, request).await {
                 Ok(_) => return Ok(base.clone()),
-                // The server uses TLS, so plain HTTP is not tried.
-                Err(failure) if failure.kind == Kind::Untrusted => return Err(failure),
+                // The server uses TLS, or has an internal address, so plain HTTP is not tried.
+                Err(failure)
+                    if matches!(
+                        failure.kind,
+                        Kind::Untrusted | Kind::Final(ErrorCode::Forbidden)
+                    ) =>
+                {
+                    return Err(failure);
+                }
                 Err(failure) => failures.push(failure),
             }
         }
