@@ -189,7 +189,7 @@ fn failed(path: &Path, error: redb::Error) -> Error {
         ),
         redb::Error::Io(error) => (
             format!("the queue cannot be read or written: {error}"),
-            "make the directory of --state writable, with free space; a damaged file may be deleted: images are then read when they are asked for",
+            "name a directory with --state that this user may write to, with free space; a damaged file may be deleted: images are then read when they are asked for",
         ),
         error => (
             format!("the queue is damaged: {error}"),
