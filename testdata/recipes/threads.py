@@ -77,8 +77,8 @@ def make(name, store, parts, options):
     else:
         show(case, name, root, environment, options)
     steps += [f"ENV {variable}={value}" for variable, value in environment.items()]
-    config = {"Env": [f"{variable}={value}" for variable, value in environment.items()], "Cmd": ["python3", "app.py"]}
-    steps.append('CMD ["python3" "app.py"]')
+    config = {"Env": [f"{variable}={value}" for variable, value in environment.items()], "Cmd": ["python3"]}
+    steps.append('CMD ["python3"]')
     store.image(os.path.join(options.out, name), case.reference, steps, config, case.architecture)
 
 

@@ -11,6 +11,17 @@ use testkit::tools::tool;
 use super::case::{Case, Kind};
 use super::model::{OBJECT, torch};
 
+/// A directory in memory, as far as programs can be executed there: on disk, most of the time of these tests goes into making files.
+fn in_memory() -> tempfile::TempDir {
+    const MEMORY: &str = "/dev/shm";
+    let is_executable = rustix::fs::statvfs(MEMORY)
+        .is_ok_and(|it| !it.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC));
+    match is_executable {
+        true => tempfile::tempdir_in(MEMORY).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}
+
 /// A root directory with Python, bash, dash and a few tools of this machine, to be copied for each case.
 pub struct Chroot {
     scratch: tempfile::TempDir,
@@ -27,7 +38,7 @@ impl Chroot {
             return None;
         }
         let chroot = Chroot {
-            scratch: tempfile::tempdir().unwrap(),
+            scratch: in_memory(),
         };
         let script = format!(
             "set -e; R={root}; mkdir -p $R/usr/bin $R/usr/lib/python3/dist-packages $R/root $R/opt $R/dev; ln -s usr/bin $R/bin; ln -s usr/lib $R/lib; mkdir $R/usr/lib64; ln -s usr/lib64 $R/lib64; \
