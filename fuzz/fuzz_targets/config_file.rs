@@ -33,7 +33,11 @@ pub fn fuzz(text: &str) {
             let policy = config.policy;
             let day = NaiveDate::from_ymd_opt(2026, 1, 1).expect("a day");
             let _ = policy.facts(&[]);
-            let _ = policy.ignore_facts(Subjects::Images(&["a/b:1"]), &BTreeSet::new(), day);
+            let subjects = Subjects::Images {
+                typed: &["a/b:1"],
+                recorded: &["c:2"],
+            };
+            let _ = policy.ignore_facts(subjects, &BTreeSet::new(), day);
             assert!(policy.apply(Vec::new(), "a/b:1", day).findings.is_empty());
         }
     }
