@@ -8,8 +8,8 @@ use tempfile::tempdir;
 
 use crate::program::{check, failure, faults, imgcheck, only_image, repository, version};
 
-const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
-const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
+pub const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
+pub const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
 
 #[test]
 fn a_wrong_label_fails_and_names_rule_file_layer_and_step() {
@@ -205,33 +205,6 @@ fn rules_can_be_listed_shown_and_tested() {
 }
 
 #[test]
-fn a_wrong_command_line_is_exit_code_2() {
-    failure(2, &["check"]);
-    failure(2, &["check", "--no-such-flag", MISLABELLED]);
-    failure(2, &["check", "--format", "no-such-format", MISLABELLED]);
-    failure(2, &["check", "--fail-on", "sometimes", MISLABELLED]);
-}
-
-#[test]
-fn only_one_image_comes_from_standard_input() {
-    let output = imgcheck().args(["-", "oci-archive:-:v1"]).output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("only one image can come from standard input"));
-}
-
-#[test]
-fn what_needs_random_access_does_not_come_from_standard_input() {
-    let sif = [&[0; 32][..], b"SIF_MAGIC\0"].concat();
-    for start in [&b"hsqs\0\0\0\0"[..], &sif] {
-        let output = imgcheck().arg("-").write_stdin(start).output().unwrap();
-        let text = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(3), "{text}");
-        assert!(text.contains("help: write it to a file"), "{text}");
-    }
-}
-
-#[test]
 fn a_report_can_go_to_a_file() {
     let directory = tempdir().unwrap();
     let file = directory.path().join("report.json");
@@ -377,66 +350,6 @@ fn an_empty_variable_counts_as_unset() {
         .unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{error}");
-}
-
-#[test]
-fn a_likely_typo_is_reported() {
-    for (arguments, words) in [
-        (
-            &["--fail-on", "warning", "lint", "Dockerfile"][..],
-            "imgcheck lint",
-        ),
-        (&["chekc", HONEST], "did you mean `check`?"),
-        (&[HONEST, "-o", "sarif"], "-o sarif=FILE"),
-        (&[HONEST, "-o", "report.html"], "-o html=report.html"),
-        (&[HONEST, "-o", "report.xml"], "-o junit=report.xml"),
-        (&[HONEST, "-o", "report.md"], "-o markdown=report.md"),
-    ] {
-        let error = failure(2, arguments);
-        assert!(error.contains(words), "{arguments:?}: {error}");
-    }
-}
-
-#[test]
-fn options_and_files_of_other_commands_are_pointed_to_them() {
-    let directory = tempdir().unwrap();
-    let packed = directory.path().join("packed.tar.gz");
-    let image = fs::read(repository(HONEST)).unwrap();
-    let packed_image = testkit::gzip(&image);
-    fs::write(&packed, &packed_image).unwrap();
-    let path = |file: &Path| file.to_str().unwrap().to_owned();
-    for file in [path(&repository(HONEST)), path(&packed)] {
-        let error = failure(2, &["lint", &file]);
-        assert!(error.contains(&format!("imgcheck {file}")), "{error}");
-    }
-    let error = failure(2, &["lint", "nofile"]);
-    assert!(error.contains("nofile: file not found"), "{error}");
-    assert!(error.contains("imgcheck nofile"), "{error}");
-    for command in ["requirements", "size", "lint"] {
-        let error = failure(2, &[command, HONEST, "--driver", "535.183"]);
-        assert!(error.contains("imgcheck IMAGE --driver"), "{error}");
-    }
-    let error = failure(2, &["requirements", HONEST, "--gpu", "h100"]);
-    assert!(error.contains("imgcheck IMAGE --gpu"), "{error}");
-    assert!(error.contains("imgcheck preflight"), "{error}");
-
-    fs::write(&packed, &packed_image[..packed_image.len() / 2]).unwrap();
-    let error = failure(3, &[packed.to_str().unwrap()]);
-    let end = format!("after {} bytes", packed_image.len() / 2);
-    assert!(error.contains(&end), "{error}");
-    assert!(
-        error.contains("save or download the image again"),
-        "{error}"
-    );
-}
-
-#[test]
-fn a_file_that_an_image_is_built_from_is_for_lint() {
-    let directory = tempdir().unwrap();
-    let file = directory.path().join("Dockerfile");
-    fs::write(&file, "FROM python:3.12\n").unwrap();
-    let error = failure(3, &[file.to_str().unwrap()]);
-    assert!(error.contains("imgcheck lint"), "{error}");
 }
 
 #[test]

@@ -65,6 +65,7 @@ mod startup_code;
 mod sweep;
 mod targets;
 mod threat_model;
+mod usage;
 mod views;
 
 #[path = "../support/browser.rs"]

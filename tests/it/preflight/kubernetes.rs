@@ -1,13 +1,11 @@
-//! Kubernetes: what is read of a Pod, and where it may run.
-
-use std::fs;
+//! Kubernetes: what is read of a Pod.
 
 use serde_json::{Value, json};
 
-use super::{Input, classes, containers, findings};
+use super::{Input, containers, findings};
 
 /// A Pod with one container, whose lines stand below `containers[0]` and below `spec`.
-fn pod(container: &str, spec: &str) -> String {
+pub(super) fn pod(container: &str, spec: &str) -> String {
     let indent = |text: &str, by: &str| {
         let lines = text.lines().map(|line| format!("{by}{line}\n"));
         lines.collect::<String>()
@@ -19,25 +17,7 @@ fn pod(container: &str, spec: &str) -> String {
     )
 }
 
-const GPU: &str = "resources: {limits: {nvidia.com/gpu: 1}}";
-
-const NODES: &str = r#"
-clusters:
-  prod:
-    nodes:
-      - {name: a100-old, gpu: a100, driver: 470.82.01, labels: {pool: old}}
-      - {name: h100, gpu: h100, driver: 570.124.06, labels: {pool: new, size: "8"}, taints: ["team=x:NoSchedule"]}
-      - {name: arm, gpu: gh200, driver: 570.124.06, arch: arm64, labels: {pool: arm}}
-      - {name: cpu, labels: {pool: cpu}}
-"#;
-
-/// The classes that a Pod may land on, for a GPU container.
-fn reachable(spec: &str) -> Vec<String> {
-    let input = Input::new(&pod(GPU, spec));
-    input.write("nodes.yaml", NODES);
-    let (_, report) = input.json(&["--config", "nodes.yaml"]);
-    classes(containers(&report)[0])
-}
+pub(super) const GPU: &str = "resources: {limits: {nvidia.com/gpu: 1}}";
 
 #[test]
 fn a_volume_over_the_search_path_of_python_may_bring_the_module() {
@@ -123,103 +103,6 @@ fn a_script_of_python_is_in_the_image_or_in_a_volume() {
             "{start} {mount}: {container}"
         );
     }
-}
-
-#[test]
-fn scheduling_constraints_filter_the_classes() {
-    let tolerated = "tolerations: [{key: team, operator: Exists}]";
-    for (spec, expected) in [
-        ("restartPolicy: Never", vec!["a100-old fail", "arm fail"]),
-        (tolerated, vec!["a100-old fail", "h100 pass", "arm fail"]),
-        (
-            "tolerations: [{key: team, value: y}]",
-            vec!["a100-old fail", "arm fail"],
-        ),
-        ("nodeSelector: {pool: old}", vec!["a100-old fail"]),
-        (
-            "nodeSelector: {kubernetes.io/arch: arm64}",
-            vec!["arm fail"],
-        ),
-        ("nodeSelector: {pool: nowhere}", vec![]),
-        ("nodeName: a100-old", vec!["a100-old fail"]),
-        (
-            "tolerations: [{operator: Exists}]\naffinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: size, operator: Gt, values: ['4']}]}]}}}",
-            vec!["h100 pass"],
-        ),
-        (
-            "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: NotIn, values: [old]}]}, {matchFields: [{key: metadata.name, operator: In, values: [a100-old]}]}]}}}",
-            vec!["a100-old fail", "arm fail"],
-        ),
-    ] {
-        assert_eq!(reachable(spec), expected, "{spec}");
-    }
-}
-
-#[test]
-fn a_gpu_container_that_runs_nowhere_fails_at_its_request() {
-    let input = Input::new(&pod(GPU, "nodeSelector: {pool: old}"));
-    input.write("nodes.yaml", NODES);
-    let (code, report) = input.json(&["--config", "nodes.yaml"]);
-    let container = containers(&report)[0];
-    assert_eq!((code, &container["verdict"]), (1, &"fail".into()));
-    assert_eq!(findings(container), ["deploy-no-node-class 9:28"]);
-    let reason = container["node_classes"][0]["reason"].as_str().unwrap();
-    assert!(
-        reason.contains("470.82.01") && reason.contains("525.60.13"),
-        "{reason}"
-    );
-}
-
-#[test]
-fn one_class_is_enough_and_the_affinity_to_paste_selects_it() {
-    let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));
-    input.write("nodes.yaml", NODES);
-    let (code, report) = input.json(&["--config", "nodes.yaml"]);
-    let container = containers(&report)[0];
-    assert_eq!(
-        (code, findings(container)),
-        (0, vec!["deploy-some-node-classes 9:28".to_owned()])
-    );
-    let help = container["findings"][0]["help"].as_str().unwrap();
-    let affinity = help.split_once("affinity: ").unwrap().1;
-    input.write(
-        "deploy.yaml",
-        &pod(
-            GPU,
-            &format!("tolerations: [{{operator: Exists}}]\naffinity: {affinity}"),
-        ),
-    );
-    let (code, report) = input.json(&["--config", "nodes.yaml"]);
-    let container = containers(&report)[0];
-    assert_eq!((code, findings(container)), (0, vec![]), "{affinity}");
-    assert_eq!(classes(container), ["h100 pass"]);
-}
-
-#[test]
-fn no_affinity_leaves_out_a_class_without_labels() {
-    let input = Input::new(&pod(GPU, ""));
-    let nodes = "clusters: {c: {nodes: [{name: old, gpu: a100, driver: 470.82.01}, {name: new, gpu: h100, driver: 570.124.06, labels: {pool: h100}}]}}\n";
-    input.write("nodes.yaml", nodes);
-    let (_, report) = input.json(&["--config", "nodes.yaml"]);
-    let container = containers(&report)[0];
-    assert_eq!(findings(container), ["deploy-some-node-classes 8:28"]);
-    assert_eq!(
-        container["findings"][0]["help"],
-        "label the nodes on which it runs, and select them with a nodeSelector"
-    );
-}
-
-#[test]
-fn a_container_without_a_gpu_needs_its_architecture_only() {
-    let input = Input::new(&pod("command: [sleep, inf]", "nodeSelector: {pool: arm}"));
-    input.write("nodes.yaml", NODES);
-    let (code, report) = input.json(&["--config", "nodes.yaml"]);
-    let found = findings(containers(&report)[0]);
-    assert!(
-        found.contains(&"deploy-wrong-architecture 8:14".to_owned()),
-        "{found:?}"
-    );
-    assert_eq!(code, 1);
 }
 
 #[test]
@@ -316,67 +199,6 @@ fn a_volume_over_the_libraries_is_said() {
     assert_eq!((code, findings(containers(&report)[0])), (0, vec![]));
 }
 
-#[test]
-fn nodes_as_kubectl_prints_them() {
-    let input = Input::new(&pod(GPU, ""));
-    let nodes = crate::program::repository("testdata/preflight/nodes.json");
-    let (code, report) = input.json(&["--nodes", nodes.to_str().unwrap()]);
-    assert_eq!(code, 0);
-    assert_eq!(
-        classes(containers(&report)[0]),
-        [
-            "NVIDIA-A100-SXM4-40GB (driver 470.82.01) fail",
-            "NVIDIA-A100-SXM4-80GB (driver 535.104.05) pass",
-            "NVIDIA-H100-80GB-HBM3 (driver 570.124.06) pass",
-        ]
-    );
-    // Only the nodes count on which the Pod can land.
-    let text = fs::read_to_string(&nodes).unwrap();
-    let mut list: Value = serde_json::from_str(&text).unwrap();
-    let taint = json!({"key": "team", "value": "x", "effect": "NoSchedule"});
-    let spec = |list: &mut Value, name: &str, taint: Value| {
-        let mut items = list["items"].as_array_mut().unwrap().iter_mut();
-        let node = items.find(|it| it["metadata"]["name"] == name).unwrap();
-        let taints = node["spec"]["taints"].as_array_mut().unwrap();
-        taints.push(taint);
-    };
-    let counts = |input: &Input| {
-        let (_, report) = input.json(&["--nodes", "nodes.json"]);
-        let classes = containers(&report)[0]["node_classes"].clone();
-        let classes = classes.as_array().unwrap().iter();
-        let counts: Vec<u64> = classes.map(|it| it["nodes"].as_u64().unwrap()).collect();
-        counts
-    };
-    input.write("nodes.json", &list.to_string());
-    assert_eq!(counts(&input), [1, 2, 1]);
-    spec(&mut list, "gpu-a-2", taint.clone());
-    input.write("nodes.json", &list.to_string());
-    assert_eq!(counts(&input), [1, 1, 1]);
-    spec(&mut list, "gpu-a-1", taint);
-    input.write("nodes.json", &list.to_string());
-    assert_eq!(counts(&input), [1, 1]);
-    // A ResourceSlice knows what the labels of its node do not.
-    let slice = r#"{"kind": "List", "items": [
-      {"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
-      {"kind": "Node", "metadata": {"name": "m"}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
-      {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n", "devices": [{"name": "gpu-0", "attributes": {
-        "productName": {"string": "NVIDIA H100 80GB HBM3"}, "cudaComputeCapability": {"version": "9.0.0"}, "driverVersion": {"version": "580.105.8"}}}]}}]}"#;
-    input.write("nodes.json", slice);
-    let (code, report) = input.json(&["--nodes", "nodes.json"]);
-    let container = containers(&report)[0];
-    assert_eq!(
-        (code, classes(container)),
-        (
-            0,
-            vec![
-                "unknown GPU (driver unknown, unknown architecture) incomplete".to_owned(),
-                "NVIDIA H100 80GB HBM3 (driver 580.105.8, amd64) pass".to_owned()
-            ]
-        )
-    );
-    assert_eq!(findings(container), ["deploy-node-class-unknown 8:28"]);
-}
-
 /// USER of the image is looked up when the Pod does not say `runAsUser`.
 #[test]
 fn run_as_user_replaces_the_user_of_the_image() {
@@ -395,51 +217,6 @@ fn run_as_user_replaces_the_user_of_the_image() {
     assert!(refused("securityContext: {runAsNonRoot: true}", ""));
     assert!(!refused(context, ""));
     assert!(!refused("", context));
-}
-
-/// The labels of a node are wrong about its GPU or its driver, so it is not known whether the image runs there: neither a pass nor a failure.
-#[test]
-fn a_node_whose_gpu_and_driver_do_not_go_together() {
-    let on_with = |driver: &str, arguments: &[&str]| {
-        let slice = r#"{"kind": "List", "items": [
-          {"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"nvidia.com/gpu": "1"}}},
-          {"kind": "ResourceSlice", "spec": {"driver": "gpu.nvidia.com", "nodeName": "n", "devices": [{"name": "gpu-0", "attributes": {
-            "productName": {"string": "Tesla V100-SXM2-16GB"}, "cudaComputeCapability": {"version": "7.0.0"}, "driverVersion": {"version": "DRIVER"}}}]}}]}"#;
-        let input = Input::new(&pod(GPU, ""));
-        input.write("nodes.json", &slice.replace("DRIVER", driver));
-        input.write(
-            "config.yaml",
-            "ignore: [{rule: deploy-node-class-unknown, reason: they are drained}]\n",
-        );
-        input.json(&[&["--nodes", "nodes.json"], arguments].concat())
-    };
-    let on = |driver: &str| on_with(driver, &[]);
-    // A strict check wants an answer, or to be told that nobody needs one.
-    assert_eq!(on_with("595.71.5", &["--strict"]).0, 3);
-    assert_eq!(on_with("580.65.6", &["--strict"]).0, 0);
-    let ignored = on_with("595.71.5", &["--strict", "--config", "config.yaml"]);
-    assert_eq!(ignored.0, 0);
-    let (code, report) = on("595.71.5");
-    let container = containers(&report)[0];
-    assert_eq!(code, 0);
-    assert_eq!(
-        classes(container),
-        ["Tesla V100-SXM2-16GB (driver 595.71.5) incomplete"]
-    );
-    let found = findings(container);
-    assert!(
-        matches!(&found[..], [only] if only.starts_with("deploy-node-class-unknown ")),
-        "{found:?}"
-    );
-    let said = container.to_string();
-    let sentence = "driver 595.71.5 is too new for V100: branch 580 is the last that supports Volta, so the labels of its nodes contradict each other";
-    assert!(said.contains(sentence), "{said}");
-    let (code, report) = on("580.65.6");
-    let expected = ["Tesla V100-SXM2-16GB (driver 580.65.6) pass"];
-    assert_eq!(
-        (code, classes(containers(&report)[0])),
-        (0, expected.map(str::to_owned).to_vec())
-    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod kinds;
 mod kubernetes;
+mod node_classes;
 mod not_understood;
 mod refused;
 mod related;
