@@ -142,21 +142,26 @@ fn sources(
     }
 }
 
+/// What `lint` is for, in the help of an error.
+const LINT_READS: &str = "lint reads what an image is built from, such as a Dockerfile";
+
 /// The error of a file that cannot be loaded, with the command for an image.
 fn unloaded(path: &Path, error: Error) -> Error {
-    let name = lexical::shown(path);
-    if is_image_file(path) {
-        let error = Error::usage(format!("{name}: the file is an archive, as of an image"));
-        return error.with_help(format!(
-            "to check an image: imgcheck {name}; lint reads what an image is built from, such as a Dockerfile"
-        ));
-    }
     match error {
+        _ if is_image_file(path) => is_an_image(path, LINT_READS),
         Error::Usage { help: None, .. } if !path.exists() => error.with_help(format!(
-            "lint reads what an image is built from, such as a Dockerfile; to check an image: imgcheck {name}"
+            "{LINT_READS}; to check an image: imgcheck {}",
+            lexical::shown(path)
         )),
         error => error,
     }
+}
+
+/// The error of an image in the place of another file, with the command for it and what this command reads.
+pub(super) fn is_an_image(path: &Path, reads: &str) -> Error {
+    let name = lexical::shown(path);
+    Error::usage(format!("{name}: the file is an archive, as of an image"))
+        .with_help(format!("to check an image: imgcheck {name}; {reads}"))
 }
 
 /// What a file that cannot be read as a Dockerfile is instead, with the way to judge it; `None` if that is unknown.

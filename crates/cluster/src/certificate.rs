@@ -42,7 +42,7 @@ pub struct Certificate {
     pub authorities: String,
 }
 
-/// Reads the certificate of all replicas, makes a new one if there is none or it ends soon, and writes its authority into the webhook
+/// Reads the certificate that all replicas share, makes a new one if it is missing or about to expire, and writes its authority into the webhook
 /// configurations. When this returns, API servers are about to trust it.
 ///
 /// # Errors

@@ -55,7 +55,7 @@ pub fn pods(connection: &Connection, cancellation: &Cancellation) -> Result<Stri
     })
 }
 
-/// The certificate that the replicas of a gate share, made if there is none or it ends soon. The webhook configurations `imgcheck` then
+/// The certificate that the replicas of a gate share, made if it is missing or about to expire. The webhook configurations `imgcheck` then
 /// trust it.
 ///
 /// # Errors

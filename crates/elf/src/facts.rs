@@ -57,7 +57,7 @@ pub struct ElfFacts {
     /// The known library that the file is, and its versions; missing if no recipe matches. Source: exports, code and constants,
     /// after `rules/knowledge/libraries.yaml`.
     pub identity: Option<Identity>,
-    /// The GPU code in the file; missing if there is none. Source: fat binaries (the module `fat_binary::format`).
+    /// The GPU code in the file; missing if it has no GPU code. Source: fat binaries (the module `fat_binary::format`).
     pub gpu: Option<GpuCode>,
 }
 

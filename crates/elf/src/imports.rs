@@ -71,7 +71,7 @@ impl Imports {
         })
     }
 
-    /// Whether there are none.
+    /// Whether the file imports nothing.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -25,7 +25,7 @@ pub enum Found {
 }
 
 impl Checker {
-    /// The facts that lie beside an image, if one of the keys of this checker signed them. Why there are none is a remark.
+    /// The facts stored beside an image, if one of the keys of this checker signed them; otherwise a remark says why not.
     ///
     /// # Errors
     /// The request was cancelled.

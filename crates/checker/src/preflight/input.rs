@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::super::lint_files::is_an_image;
 use super::super::node_files;
 use super::super::report::Unread;
 use super::super::state::Checker;
@@ -130,10 +131,7 @@ impl PreflightRequest {
 /// The text of a manifest.
 fn text_of(file: &Path, name: &str) -> Result<String> {
     if is_image_file(file) {
-        let error = Error::usage(format!("{name}: the file is an archive, as of an image"));
-        return Err(error.with_help(format!(
-            "to check an image: imgcheck {name}; preflight reads manifests"
-        )));
+        return Err(is_an_image(file, "preflight reads manifests"));
     }
     let text = lint::text_of(file, workload::MAX_FILE)?;
     match text.trim().is_empty() {
@@ -150,7 +148,7 @@ fn empty(name: &str) -> Error {
     }
 }
 
-/// The manifests that are directly in a directory, in order of their names. The configuration of imgcheck is none.
+/// The manifests that are directly in a directory, in order of their names, without the configuration of imgcheck.
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let name = directory.display().to_string();
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io(name.clone(), error))?;

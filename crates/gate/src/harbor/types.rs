@@ -107,7 +107,7 @@ enum SbomMediaType {
 pub struct Authorization(String);
 
 impl Authorization {
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -115,7 +115,7 @@ impl Authorization {
     /// The user and the password in it; `None` if it is empty.
     ///
     /// # Errors
-    /// It is of another scheme than Basic (RFC 7617), or malformed.
+    /// The scheme is not Basic (RFC 7617), or the value is malformed.
     pub fn credentials(&self) -> Result<Option<Credentials>, &'static str> {
         if self.0.trim().is_empty() {
             return Ok(None);

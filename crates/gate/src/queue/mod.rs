@@ -156,7 +156,7 @@ impl Queue {
         self.changed(&state);
     }
 
-    /// The day on which a container that once passed would first have been denied; 0 if there is none.
+    /// The day on which a container that once passed would first have been denied; 0 if every one would still pass.
     ///
     /// # Errors
     /// The store cannot be read.

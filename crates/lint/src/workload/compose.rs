@@ -67,12 +67,16 @@ impl Service<'_> {
             || service.text_of("ipc") == Some("host")
             || mounts.iter().any(|it| it.path == "/dev/shm");
         let reference = image.and_then(Node::text).map(interpolated);
+        let reference = reference.unwrap_or_default();
         // A variable without a default takes the value of the shell.
-        let is_open = |it: &String| it.contains("${");
+        let (image_name, decided_by) = match reference.contains("${") {
+            true => (String::new(), reference),
+            false => (reference, String::new()),
+        };
         Container {
             name,
-            decided_by: reference.clone().filter(is_open).unwrap_or_default(),
-            image: reference.filter(|it| !is_open(it)).unwrap_or_default(),
+            image: image_name,
+            decided_by,
             location: manifest.location(image.unwrap_or(service)),
             command_location: command.map(|it| manifest.location(it)),
             overlay: Overlay {

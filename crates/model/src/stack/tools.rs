@@ -97,10 +97,8 @@ impl Process<'_> {
                 let headers = row.headers.as_ref();
                 let missing = headers.and_then(|it| self.header(it, &compiler));
                 missing
-                    .or_else(|| {
-                        self.nowhere_for(&row.helpers, ToolKind::CompilerProgram, &compiler)
-                    })
-                    .or_else(|| self.nowhere_for(&row.linked, ToolKind::LinkedFile, &compiler))
+                    .or_else(|| self.unfound(&row.helpers, ToolKind::CompilerProgram, &compiler))
+                    .or_else(|| self.unfound(&row.linked, ToolKind::LinkedFile, &compiler))
             }
             None => None,
         };
@@ -244,14 +242,15 @@ impl Process<'_> {
     }
 
     /// A file that a compiler of the system needs and does not find.
-    fn nowhere_for(&self, files: &[Header], kind: ToolKind, compiler: &str) -> Option<MissingTool> {
+    fn unfound(&self, files: &[Header], kind: ToolKind, compiler: &str) -> Option<MissingTool> {
         let is_systems = directory_of(compiler) == "/usr/bin";
         let is_there = |file: &&Header| {
             let mut nodes = self.anywhere.iter();
             nodes.any(|it| {
+                let path = it.path();
                 it.name() == file.file
-                    && self.root.resolve(&it.path()).is_ok()
-                    && (kind != ToolKind::CompilerProgram || self.is_searched(&it.path()))
+                    && (kind == ToolKind::LinkedFile || self.is_searched(&path))
+                    && self.root.resolve(&path).is_ok()
             })
         };
         let missing = files.iter().find(|it| is_systems && !is_there(it))?;

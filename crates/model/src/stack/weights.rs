@@ -36,8 +36,10 @@ const WEIGHTS: [&str; 2] = [".safetensors", ".bin"];
 pub(super) fn all(inventory: &Inventory) -> Vec<Weights> {
     let files = inventory.model_files.iter();
     let mut all: Vec<Weights> = files.filter_map(|it| of_file(*it, inventory)).collect();
-    let order = |it: &Weights| (directory_of(&it.path).to_owned(), it.method == BFLOAT16);
-    all.sort_by_cached_key(|it| (order(it), it.path.clone()));
+    all.sort_by_cached_key(|it| {
+        let directory = directory_of(&it.path).to_owned();
+        (directory, it.method == BFLOAT16, it.path.clone())
+    });
     all.dedup_by(|a, b| directory_of(&a.path) == directory_of(&b.path));
     all
 }

@@ -34,8 +34,9 @@ pub(super) const FAIL_ON: [(&str, Option<Severity>); 4] = [
 #[schemars(title = "imgcheck configuration")]
 pub(super) struct File {
     /// The versions of imgcheck that may read this file, as cargo writes them: `>=0.2, <1`. Others refuse it.
-    #[allow(dead_code)] // checked before the other keys
-    pub required_version: Option<String>,
+    // Checked before the other keys.
+    #[serde(rename = "required-version")]
+    pub _required_version: Option<String>,
     /// The lowest severity that makes the exit code 1.
     #[schemars(schema_with = "fail_on")]
     pub fail_on: Option<Spanned<String>>,
