@@ -8,6 +8,7 @@ mod patch;
 mod path;
 mod pod;
 mod queue;
+mod ray;
 mod reader;
 mod runtime;
 mod scheduling;
@@ -61,7 +62,9 @@ pub(super) fn understood(
 /// An object as its controller runs it, if that differs from what it says.
 fn expanded(object: &Node) -> Option<Node> {
     let (group, _) = kind_of(object)?;
-    argo::expanded(group, object).or_else(|| tekton::expanded(group, object))
+    let argo = argo::expanded(group, object);
+    argo.or_else(|| tekton::expanded(group, object))
+        .or_else(|| ray::expanded(group, object))
 }
 
 fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Kinds) -> Workload {

@@ -8,6 +8,7 @@ mod argo;
 mod charts;
 mod gpus;
 mod projects;
+mod ray;
 mod serving;
 mod tekton;
 
