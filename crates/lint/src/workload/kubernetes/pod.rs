@@ -239,7 +239,8 @@ impl<'p> Template<'p> {
         })
     }
 
-    /// The resource claims that a container uses, as [`Objects::gpu_claim`](super::objects::Objects::gpu_claim) knows them.
+    /// The resource claims that a container uses, as [`Objects::gpu_claim`](super::objects::Objects::gpu_claim) knows them. The operator of NIM makes
+    /// those that have a `claimCreationSpec` (NVIDIA/k8s-nim-operator, `config/samples/nim/serving/advanced/dra/auto-creation`).
     fn claims<'c>(
         &'c self,
         container: &'c Node,
@@ -251,6 +252,12 @@ impl<'p> Template<'p> {
                 let name = used.text_of("name")?;
                 let mut declared = self.pod.items_of("resourceClaims");
                 let declared = declared.find(|it| it.text_of("name") == Some(name))?;
+                if let Some(made) = declared.get("claimCreationSpec") {
+                    let devices = made.items_of("devices");
+                    let mut classes = devices.filter_map(|it| it.text_of("deviceClassName"));
+                    let class = classes.find(|it| reader.kinds.is_gpu_class(it));
+                    return Some((used, Some(class)));
+                }
                 let template = declared
                     .text_of("resourceClaimTemplateName")
                     .or(declared.text_of("resourceClaimName"));

@@ -72,6 +72,13 @@ fn the_image_of_a_nim_is_a_map() {
     let claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: one}\nspec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}]}}}\n";
     let both = super::containers(&[&text, claim]).0;
     assert_eq!(both[0].gpu.as_ref().unwrap().resource, "gpu.nvidia.com");
+    // The operator makes a claim for these devices.
+    let text = spec(
+        "  draResources: [{claimCreationSpec: {devices: [{name: g, deviceClassName: gpu.nvidia.com}]}}]\n",
+    );
+    let made = super::containers(&[&text]).0;
+    assert_eq!(made[0].gpu.as_ref().unwrap().resource, "gpu.nvidia.com");
+    assert_eq!(made[0].gpu.as_ref().unwrap().location.line, 8);
 }
 
 #[test]
@@ -127,6 +134,16 @@ fn other_projects_have_their_containers() {
                 "head/c a/b:1 nvidia.com/gpu=1",
                 "w/c a/b:1 nvidia.com/gpu=1",
                 "submitter/c a/b:1 nvidia.com/gpu=1",
+            ],
+        ),
+        (
+            "disaggregatedset.x-k8s.io/v1",
+            "DisaggregatedSet",
+            format!("  roles: [{{name: prefill, spec: {{leaderWorkerTemplate: {{size: 1, workerTemplate: {pod}}}}}}}, {{name: decode, spec: {{leaderWorkerTemplate: {{leaderTemplate: {pod}, workerTemplate: {pod}}}}}}}]\n"),
+            vec![
+                "decode/c a/b:1 nvidia.com/gpu=1",
+                "prefill/c a/b:1 nvidia.com/gpu=1",
+                "decode/c a/b:1 nvidia.com/gpu=1",
             ],
         ),
         (
