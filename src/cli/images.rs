@@ -70,7 +70,7 @@ pub struct ReadingArguments {
     /// configuration
     #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_FACTS_KEY", value_parser = PublicKey::read, requires = "facts_from")]
     facts_key: Vec<PublicKey>,
-    /// Do not show progress
+    /// Do not show progress; implied by --quiet
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
     #[command(flatten)]
@@ -113,8 +113,8 @@ impl ReadingArguments {
         })
     }
 
-    /// Starts to read images: from now on signals end the run, and its time counts. `commands` are those that a misspelled image
-    /// may mean.
+    /// Starts to read images: from now on signals end the run, and its time counts. Progress is shown unless the command is `quiet`.
+    /// `commands` are those that a misspelled image may mean.
     ///
     /// # Errors
     /// `--as` is given for several images, several images are standard input, none of the images is a file that exists, or an engine
@@ -123,6 +123,7 @@ impl ReadingArguments {
         &self,
         checker: CheckerBuilder,
         images: &[String],
+        quiet: bool,
         commands: &[&str],
     ) -> Result<Reader> {
         self.check_one_image(images.len())?;
@@ -131,7 +132,7 @@ impl ReadingArguments {
                 .with_help("save the others to files, and name these"));
         }
         let questions = names::questions_about(images, commands)?;
-        let (checker, run, make) = self.begin(checker)?;
+        let (checker, run, make) = self.begin(checker, quiet)?;
         let mut requests = Vec::new();
         for (image, question) in images.iter().zip(questions) {
             match question {
@@ -162,9 +163,10 @@ impl ReadingArguments {
     pub fn begin(
         &self,
         checker: CheckerBuilder,
+        quiet: bool,
     ) -> Result<(Arc<Checker>, Run, impl Fn(&str) -> ImageRequest + use<>)> {
         let checker = Arc::new(checker.build()?);
-        let progress = progress::display(self.no_progress);
+        let progress = progress::display(self.no_progress || quiet);
         let bars = progress.bars();
         let clear = move || {
             // The process is about to exit: a terminal that cannot be written to changes nothing.

@@ -88,7 +88,7 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     }
     let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
     let checker = policy.apply(reading.apply(checker)?)?;
-    let (checker, run, make) = reading.begin(checker)?;
+    let (checker, run, make) = reading.begin(checker, arguments.view.is_quiet())?;
     let report = checker.preflight(&arguments.request().reading(make));
     finish_reading(&checker, &run)?;
     let report = report?;

@@ -8,7 +8,7 @@ use imgcheck::{Severity, TextLevel, TextOptions};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ViewArguments {
-    /// Show only problems: no passing images, no table, no notes
+    /// Show only problems: no passing images, no table, no notes, no progress
     #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
     quiet: bool,
     /// Also show why: claims, evidence, ignored findings, rules that lack a fact
