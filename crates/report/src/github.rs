@@ -32,7 +32,7 @@ pub fn report(report: &Report) -> String {
         let findings = tally(subject.findings().iter());
         out.push_str(&format!(
             "{} {}: {findings}\n",
-            subject.verdict().above(subject.findings()),
+            subject.heading(),
             one_line(subject.name())
         ));
         if let Subject::Image(image) = subject

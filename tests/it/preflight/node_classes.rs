@@ -96,6 +96,20 @@ fn one_class_is_enough_and_the_affinity_to_paste_selects_it() {
 }
 
 #[test]
+fn a_declared_class_has_no_number_of_nodes() {
+    let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));
+    input.write("nodes.yaml", NODES);
+    let with = ["--config", "nodes.yaml"];
+    let (_, report) = input.json(&with);
+    assert_eq!(
+        containers(&report)[0]["node_classes"][1]["nodes"],
+        Value::Null
+    );
+    let (_, text, _) = input.run(&[&with[..], &["deploy.yaml"]].concat());
+    assert!(text.contains("yes      h100      declared\n"), "{text}");
+}
+
+#[test]
 fn no_affinity_leaves_out_a_class_without_labels() {
     let input = Input::new(&pod(GPU, ""));
     let nodes = "clusters: {c: {nodes: [{name: old, gpu: a100, driver: 470.82.01}, {name: new, gpu: h100, driver: 570.124.06, labels: {pool: h100}}]}}\n";
