@@ -183,10 +183,13 @@ pub struct ImagePolicyArguments {
     expect: Vec<String>,
     /// GPU that the image must run on, such as h100, "rtx 4090" or sm_90; repeatable
     ///
-    /// By nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0. Several may be separated by commas.
+    /// By nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0. Several may be separated by commas. It replaces the GPUs of the
+    /// configuration, and in `imgcheck preflight` its node classes, too.
     #[arg(long, value_name = "GPU", env = "IMGCHECK_GPU", value_delimiter = ',')]
     gpu: Vec<String>,
     /// Driver that the image must run on, as nvidia-smi prints it: 535.183.06
+    ///
+    /// It replaces the drivers of the configuration, and in `imgcheck preflight` its node classes, too.
     #[arg(long, value_name = "VERSION", env = "IMGCHECK_DRIVER")]
     driver: Option<String>,
     /// Exit with 3 if any part of an image could not be judged
@@ -209,6 +212,11 @@ impl ImagePolicyArguments {
             Some(driver) => checker.driver(driver),
             None => checker,
         })
+    }
+
+    /// Whether `--gpu` or `--driver` is given.
+    pub fn names_targets(&self) -> bool {
+        !self.gpu.is_empty() || self.driver.is_some()
     }
 
     /// Same as [`PolicyArguments::write_baseline`].

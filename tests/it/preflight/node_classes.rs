@@ -110,6 +110,25 @@ fn a_declared_class_has_no_number_of_nodes() {
 }
 
 #[test]
+fn a_gpu_or_driver_of_the_command_line_replaces_declared_classes() {
+    let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));
+    input.write("nodes.yaml", NODES);
+    let with = |option: &[&str]| input.json(&[&["--config", "nodes.yaml"], option].concat());
+    let (code, report) = with(&["--gpu", "a100", "--driver", "470.82.01"]);
+    let container = containers(&report)[0];
+    assert_eq!((code, &container["node_classes"]), (1, &Value::Null));
+    assert_eq!(findings(container), ["driver-too-old 8:14"]);
+    let (code, report) = with(&["--gpu", "h100"]);
+    assert_eq!((code, findings(containers(&report)[0])), (0, vec![]));
+    for option in ["--gpu=h100", "--driver=570.124.06"] {
+        let cluster = ["--config", "nodes.yaml", "--cluster", "prod", "deploy.yaml"];
+        let (code, _, error) = input.run(&[&[option], &cluster[..]].concat());
+        assert_eq!(code, 2);
+        assert!(error.contains("leave out --nodes, --cluster"), "{error}");
+    }
+}
+
+#[test]
 fn no_affinity_leaves_out_a_class_without_labels() {
     let input = Input::new(&pod(GPU, ""));
     let nodes = "clusters: {c: {nodes: [{name: old, gpu: a100, driver: 470.82.01}, {name: new, gpu: h100, driver: 570.124.06, labels: {pool: h100}}]}}\n";
