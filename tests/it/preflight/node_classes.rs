@@ -216,6 +216,26 @@ fn nodes_as_kubectl_prints_them() {
     assert_eq!(findings(container), ["deploy-node-class-unknown 8:28"]);
 }
 
+#[test]
+fn a_misspelled_gpu_resource_is_one_if_a_node_has_it() {
+    let limits = "resources: {limits: {nvidia.com/gpu-count: 1}}";
+    let input = Input::new(&pod(limits, ""));
+    let (code, report) = input.json(&[]);
+    let found = (code, findings(containers(&report)[0]));
+    assert_eq!(
+        found,
+        (0, vec!["deploy-gpu-resource-misspelled 9:28".to_owned()])
+    );
+    let nodes = r#"{"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"RESOURCE": "1"}}}"#;
+    for (resource, expected) in [("nvidia.com/gpu", 1), ("nvidia.com/gpu-count", 0)] {
+        input.write("nodes.json", &nodes.replace("RESOURCE", resource));
+        let (_, report) = input.json(&["--nodes", "nodes.json"]);
+        let found = findings(containers(&report)[0]);
+        let misspelled = found.iter().filter(|it| it.contains("misspelled"));
+        assert_eq!(misspelled.count(), expected, "{found:?}");
+    }
+}
+
 /// The labels of a node are wrong about its GPU or its driver, so it is not known whether the image runs there: neither a pass nor a failure.
 #[test]
 fn a_node_whose_gpu_and_driver_do_not_go_together() {

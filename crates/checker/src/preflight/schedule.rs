@@ -74,6 +74,16 @@ impl Schedule {
         sha256(format!("{reachable:?} {excluded:?}").as_bytes())
     }
 
+    /// Whether a node that the scheduler may choose has an extended resource.
+    pub fn has_resource(&self, name: &str) -> bool {
+        let mut nodes = self.reachable.iter().flat_map(|class| &class.nodes);
+        nodes.any(|node| {
+            node.resources
+                .as_ref()
+                .is_some_and(|it| it.contains_key(name))
+        })
+    }
+
     /// A label that all nodes of the classes on which the image runs have with other values than those of the rest.
     pub fn affinity(&self, reports: &[ClassReport]) -> Option<AffinityFacts> {
         if reports.iter().all(|it| it.verdict == Verdict::Pass) {
