@@ -224,7 +224,7 @@ fn a_misspelled_gpu_resource_is_one_if_a_node_has_it() {
     let found = (code, findings(containers(&report)[0]));
     assert_eq!(
         found,
-        (0, vec!["deploy-gpu-resource-misspelled 9:28".to_owned()])
+        (0, vec!["deploy-gpu-resource-misspelled 8:28".to_owned()])
     );
     let nodes = r#"{"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"RESOURCE": "1"}}}"#;
     for (resource, expected) in [("nvidia.com/gpu", 1), ("nvidia.com/gpu-count", 0)] {
