@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, Resettable};
 use clap::{Args, ValueEnum};
 use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, PublicKey, Report, Result};
 
@@ -15,7 +15,7 @@ use super::{cache, names, output, progress, registry};
 /// The images to read, and how.
 #[derive(Debug, Args)]
 pub struct ImageArguments {
-    /// A reference, an archive, an OCI layout, a root directory, or `-` for an archive on standard input
+    /// Reference, archive, OCI layout, root directory, or `-`: an archive on standard input
     ///
     /// imgcheck looks up a reference in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or tar), a
     /// root directory, or a file from `imgcheck facts -f facts`; `-` reads an archive from standard input. Also: docker-daemon:REF,
@@ -42,7 +42,7 @@ const ALL_IMAGES: &str = "docker-daemon:";
 #[command(next_help_heading = "Reading")]
 pub struct ReadingArguments {
     /// Compare the image with this reference instead of the one it records
-    #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
+    #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS", help_heading = Resettable::Reset)]
     reference: Option<String>,
     /// Platform to read from a multi-platform image, such as linux/arm64
     ///
