@@ -7,6 +7,7 @@ mod escape;
 pub mod fleet;
 pub mod github;
 pub mod gitlab;
+mod heading;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -30,7 +31,7 @@ use imgcheck_base::gap::Gap;
 use imgcheck_elf::Depth;
 use imgcheck_launch::LaunchFacts;
 use imgcheck_model::claims::Claim;
-use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoredFinding, Severity};
+use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoredFinding};
 use imgcheck_model::imports::ImportTree;
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::process::LoaderFacts;
@@ -320,28 +321,7 @@ impl<'r> Report<'r> {
     }
 }
 
-impl FileReport {
-    /// The word above its findings: that of its verdict. The configuration passes no check, so its heading is the severity of its worst finding.
-    pub fn heading(&self) -> &'static str {
-        let is_configuration = self.kind.is_empty() && self.verdict == Verdict::Pass;
-        let worst = self.findings.iter().map(|it| it.severity).max();
-        match worst.filter(|_| is_configuration) {
-            Some(Severity::Warning) => "WARNING",
-            Some(Severity::Note) => "NOTE",
-            Some(Severity::Error) | None => self.verdict.above(&self.findings),
-        }
-    }
-}
-
 impl<'r> Subject<'r> {
-    /// The word above its findings.
-    pub fn heading(&self) -> &'static str {
-        match self {
-            Subject::Image(image) => image.verdict.above(&image.findings),
-            Subject::File(file) => file.heading(),
-        }
-    }
-
     /// The name to display.
     pub fn name(&self) -> &'r str {
         match self {
