@@ -62,7 +62,7 @@ pub fn run(arguments: &AttestArguments) -> Result<ExitCode, Stop> {
     }
     let (reading, policy) = (&arguments.reading, &arguments.policy);
     let checker = policy.apply(reading.apply(Checker::builder())?)?;
-    let (checker, run, make) = reading.begin(checker)?;
+    let (checker, run, make) = reading.begin(checker, false)?;
     let request = AttestRequest::new(make(&arguments.image))
         .all_platforms(!reading.names_a_platform())
         .dry_run(arguments.dry_run || arguments.output.is_some())

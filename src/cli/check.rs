@@ -41,10 +41,13 @@ pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, St
         .loader_trees(arguments.output.includes(CheckFormat::Html))
         .skipped_rules(arguments.view.is_verbose());
     let checker = policy.apply(image.reading.apply(checker)?)?;
-    let reader = image.reading.start(checker, image.images(), commands)?;
+    let is_quiet = arguments.view.is_quiet();
+    let reader = image
+        .reading
+        .start(checker, image.images(), is_quiet, commands)?;
     let report = reader.check()?;
     formats::write(&arguments.output, &arguments.view, &report)?;
-    if !arguments.view.is_quiet() {
+    if !is_quiet {
         for advice in reader.checker.advice(&report) {
             output::styled_remark(&advice);
         }

@@ -35,7 +35,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
     output.validate(&requests(&names))?;
     let checker = policy.apply(reading.apply(Checker::builder())?)?;
-    let reader = reading.start(checker, &names, &[])?;
+    let reader = reading.start(checker, &names, false, &[])?;
     let mut images = Vec::new();
     for request in &reader.requests {
         // One by one, because their versions need not agree.

@@ -3,7 +3,7 @@
 /// What the exit codes mean.
 pub const EXIT_CODES: &str = "\
 Exit codes:
-  0  nothing at or above --fail-on
+  0  nothing at or above --fail-on; with --fail-on never, errors are NOT COUNTED
   1  a finding at or above --fail-on
   2  the command line, the configuration or a rule file is wrong, or no named file exists
   3  an image was not found or could not be read completely; a failed scan is never a pass";
@@ -171,7 +171,6 @@ Examples:
 pub const CHECK_SHORT: &str = "\
 Examples:
   imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
-  docker save pytorch-cuda:v2.9 | imgcheck -
   imgcheck --gpu h100,rtx4090 --driver 535.183.06 image.tar";
 
 /// Of `imgcheck` and `imgcheck check`.

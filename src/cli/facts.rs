@@ -36,7 +36,7 @@ pub fn run(arguments: &FactsArguments) -> Result<ExitCode, Stop> {
     let (image, output) = (&arguments.image, &arguments.output);
     output.validate(&requests(image.images()))?;
     let checker = image.reading.apply(Checker::builder().without_rules())?;
-    let reader = image.reading.start(checker, image.images(), &[])?;
+    let reader = image.reading.start(checker, image.images(), false, &[])?;
     let saves = output.includes(FactsFormat::Facts);
     if saves && reader.requests.len() > 1 {
         let error = Error::usage("the format `facts` needs exactly one image");

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, Resettable};
 use clap::{Args, ValueEnum};
 use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, PublicKey, Report, Result};
 
@@ -15,7 +15,7 @@ use super::{cache, names, output, progress, registry};
 /// The images to read, and how.
 #[derive(Debug, Args)]
 pub struct ImageArguments {
-    /// A reference, an archive, an OCI layout, a root directory, or `-` for an archive on standard input
+    /// Reference, archive, OCI layout, root directory, or `-`: an archive on standard input
     ///
     /// imgcheck looks up a reference in Docker, then in its registry. A path is a docker archive, an OCI layout (directory or tar), a
     /// root directory, or a file from `imgcheck facts -f facts`; `-` reads an archive from standard input. Also: docker-daemon:REF,
@@ -42,7 +42,7 @@ const ALL_IMAGES: &str = "docker-daemon:";
 #[command(next_help_heading = "Reading")]
 pub struct ReadingArguments {
     /// Compare the image with this reference instead of the one it records
-    #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS")]
+    #[arg(long = "as", value_name = "REFERENCE", env = "IMGCHECK_AS", help_heading = Resettable::Reset)]
     reference: Option<String>,
     /// Platform to read from a multi-platform image, such as linux/arm64
     ///
@@ -70,7 +70,7 @@ pub struct ReadingArguments {
     /// configuration
     #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_FACTS_KEY", value_parser = PublicKey::read, requires = "facts_from")]
     facts_key: Vec<PublicKey>,
-    /// Do not show progress
+    /// Do not show progress; implied by --quiet
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
     #[command(flatten)]
@@ -113,8 +113,8 @@ impl ReadingArguments {
         })
     }
 
-    /// Starts to read images: from now on signals end the run, and its time counts. `commands` are those that a misspelled image
-    /// may mean.
+    /// Starts to read images: from now on signals end the run, and its time counts. Progress is shown unless the command is `quiet`.
+    /// `commands` are those that a misspelled image may mean.
     ///
     /// # Errors
     /// `--as` is given for several images, several images are standard input, none of the images is a file that exists, or an engine
@@ -123,6 +123,7 @@ impl ReadingArguments {
         &self,
         checker: CheckerBuilder,
         images: &[String],
+        quiet: bool,
         commands: &[&str],
     ) -> Result<Reader> {
         self.check_one_image(images.len())?;
@@ -131,7 +132,7 @@ impl ReadingArguments {
                 .with_help("save the others to files, and name these"));
         }
         let questions = names::questions_about(images, commands)?;
-        let (checker, run, make) = self.begin(checker)?;
+        let (checker, run, make) = self.begin(checker, quiet)?;
         let mut requests = Vec::new();
         for (image, question) in images.iter().zip(questions) {
             match question {
@@ -162,9 +163,10 @@ impl ReadingArguments {
     pub fn begin(
         &self,
         checker: CheckerBuilder,
+        quiet: bool,
     ) -> Result<(Arc<Checker>, Run, impl Fn(&str) -> ImageRequest + use<>)> {
         let checker = Arc::new(checker.build()?);
-        let progress = progress::display(self.no_progress);
+        let progress = progress::display(self.no_progress || quiet);
         let bars = progress.bars();
         let clear = move || {
             // The process is about to exit: a terminal that cannot be written to changes nothing.

@@ -43,7 +43,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use imgcheck::Error;
 use interrupt::Stop;
 
-/// Check that a GPU container image contains the PyTorch, CUDA, cuDNN and Python that it promises, without running it.
+/// Check, without running it, that a GPU image holds the PyTorch, CUDA, cuDNN and Python it promises
 #[derive(Debug, Parser)]
 #[command(
     name = "imgcheck",

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use clap::builder::Resettable;
 use clap::error::ContextValue;
 use clap::{Args, ValueEnum};
 use tempfile::NamedTempFile;
@@ -14,9 +15,11 @@ use imgcheck::{Error, Format, ImageRequest, Result};
 
 /// How and where a command reports.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = Resettable::Reset)]
 pub struct OutputArguments<F: ReportFormat> {
-    /// Format of standard output, and of -o FILE
+    /// Format of standard output
+    ///
+    /// It is that of -o FILE, too.
     #[arg(
         short,
         long,
@@ -25,7 +28,7 @@ pub struct OutputArguments<F: ReportFormat> {
         env = "IMGCHECK_FORMAT"
     )]
     format: F,
-    /// Write to FILE instead; FORMAT=FILE writes an additional report; repeatable
+    /// Write to FILE; FORMAT=FILE writes an additional report; repeatable
     #[arg(short, long, value_name = "[FORMAT=]FILE", env = "IMGCHECK_OUTPUT")]
     output: Vec<Destination<F>>,
     /// When to use color

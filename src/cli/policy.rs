@@ -76,8 +76,16 @@ impl RuleArguments {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct FailOnArgument {
-    /// Lowest severity that makes the exit code 1 [default: error]
-    #[arg(long, value_enum, value_name = "SEVERITY", env = "IMGCHECK_FAIL_ON")]
+    /// Lowest severity that exits with 1: error, warning, note or never
+    ///
+    /// The default is error.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "SEVERITY",
+        env = "IMGCHECK_FAIL_ON",
+        hide_possible_values = true
+    )]
     fail_on: Option<FailOn>,
 }
 
@@ -171,22 +179,25 @@ pub const NOT_JUDGED: u8 = 3;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Rules and policy")]
 pub struct ImagePolicyArguments {
-    /// Expect a version, such as 'torch==2.8.*' or 'cudnn>=9.7,<10'; repeatable
+    /// Version that the image must have: 'torch==2.8.*'; repeatable
     ///
-    /// Of a component or Python distribution: 'torch==2.8.*', 'cuda==12.8', 'numpy<2'. Several may be separated by ';'.
+    /// Of a component or Python distribution: 'torch==2.8.*', 'cuda==12.8', 'cudnn>=9.7,<10', 'numpy<2'. Several may be separated by ';'.
     #[arg(
         long = "expect",
-        value_name = "COMPONENT==VERSION",
+        value_name = "NAME==VERSION",
         env = "IMGCHECK_EXPECT",
         value_delimiter = ';'
     )]
     expect: Vec<String>,
-    /// GPU that the image must run on, such as h100, "rtx 4090" or sm_90; repeatable
+    /// GPU that the image must run on, such as h100 or sm_90; repeatable
     ///
-    /// By nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0. Several may be separated by commas.
+    /// By nvidia-smi name or architecture: h100, "rtx 4090", sm_90, 9.0. Several may be separated by commas. It replaces the GPUs of the
+    /// configuration, and in `imgcheck preflight` its node classes, too.
     #[arg(long, value_name = "GPU", env = "IMGCHECK_GPU", value_delimiter = ',')]
     gpu: Vec<String>,
-    /// Driver that the image must run on, as nvidia-smi prints it: 535.183.06
+    /// Driver that the image must run on, such as 535.183.06
+    ///
+    /// As nvidia-smi prints it. It replaces the drivers of the configuration, and in `imgcheck preflight` its node classes, too.
     #[arg(long, value_name = "VERSION", env = "IMGCHECK_DRIVER")]
     driver: Option<String>,
     /// Exit with 3 if any part of an image could not be judged
@@ -209,6 +220,11 @@ impl ImagePolicyArguments {
             Some(driver) => checker.driver(driver),
             None => checker,
         })
+    }
+
+    /// Whether `--gpu` or `--driver` is given.
+    pub fn names_targets(&self) -> bool {
+        !self.gpu.is_empty() || self.driver.is_some()
     }
 
     /// Same as [`PolicyArguments::write_baseline`].

@@ -86,9 +86,14 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
         let help = "name the sources of images with --images; the platforms follow from the nodes";
         return Err(Error::usage(problem).with_help(help).into());
     }
+    if policy.names_targets() && arguments.names_nodes() {
+        let problem = "--gpu and --driver are for images whose nodes are unknown";
+        let help = "leave them out, or leave out --nodes, --cluster, --kubeconfig and --context";
+        return Err(Error::usage(problem).with_help(help).into());
+    }
     let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
     let checker = policy.apply(reading.apply(checker)?)?;
-    let (checker, run, make) = reading.begin(checker)?;
+    let (checker, run, make) = reading.begin(checker, arguments.view.is_quiet())?;
     let report = checker.preflight(&arguments.request().reading(make));
     finish_reading(&checker, &run)?;
     let report = report?;
@@ -114,8 +119,16 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
 }
 
 impl PreflightArguments {
+    fn names_nodes(&self) -> bool {
+        let names = [&self.cluster, &self.context];
+        !self.nodes.is_empty() || self.kubeconfig.is_some() || names.iter().any(|it| it.is_some())
+    }
+
     fn request(&self) -> PreflightRequest {
         let mut request = PreflightRequest::new(&self.files);
+        if self.policy.names_targets() {
+            request = request.without_clusters();
+        }
         if let Some(images) = &self.images {
             request = request.images_file(images);
         }

@@ -29,7 +29,10 @@ pub fn run(arguments: &RequirementsArguments) -> Result<ExitCode, Stop> {
     let checker = image
         .reading
         .apply(Checker::builder().without_rules().all_gpus())?;
-    let report = image.reading.start(checker, image.images(), &[])?.check()?;
+    let report = image
+        .reading
+        .start(checker, image.images(), false, &[])?
+        .check()?;
     let (width, features) = (output.width(), arguments.features.as_deref());
     output::write_text(output, |format| {
         report.render(View::Requirements(features), format, width)

@@ -29,7 +29,10 @@ pub fn run(arguments: &SizeArguments) -> Result<ExitCode, Stop> {
     output.validate(&requests(image.images()))?;
     let checker = Checker::builder().without_rules().gpus(&arguments.gpu);
     let checker = image.reading.apply(checker)?;
-    let report = image.reading.start(checker, image.images(), &[])?.check()?;
+    let report = image
+        .reading
+        .start(checker, image.images(), false, &[])?
+        .check()?;
     let width = output.width();
     output::write_text(output, |format| report.render(View::Sizes, format, width))?;
     Ok(finish(&report, 0))

@@ -36,7 +36,7 @@ pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
     let checker = Checker::builder().without_rules().loader_trees(true);
     let checker = checker.python_module(arguments.python.clone().flatten());
     let report = reading
-        .start(reading.apply(checker)?, images, &[])?
+        .start(reading.apply(checker)?, images, false, &[])?
         .check()?;
     let view = match arguments.python {
         Some(_) => View::Imports,

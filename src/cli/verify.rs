@@ -47,7 +47,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<ExitCode, Stop> {
     arguments.output.validate(&[])?;
     let (reading, policy) = (&arguments.reading, &arguments.policy);
     let checker = policy.apply(reading.apply(Checker::builder())?)?;
-    let (checker, run, make) = reading.begin(checker)?;
+    let (checker, run, make) = reading.begin(checker, false)?;
     let request = VerifyRequest::new(make(&arguments.image), arguments.key.clone());
     let request = match arguments.max_age {
         Some(days) => request.max_age_days(days),

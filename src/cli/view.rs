@@ -1,19 +1,19 @@
 //! What of a report the text for people shows.
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, Resettable};
 use clap::{Args, ValueEnum};
 use imgcheck::{Severity, TextLevel, TextOptions};
 
 /// What the text for people shows; the other formats are always complete.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Output")]
+#[command(next_help_heading = Resettable::Reset)]
 pub struct ViewArguments {
-    /// Show only problems: no passing images, no table, no notes
+    /// Show only problems: no passing images, table, notes or progress
     #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
     quiet: bool,
-    /// Also show why: claims, evidence, ignored findings, rules that lack a fact
+    /// Also show why: claims, evidence, ignored findings, skipped rules
     ///
-    /// It overrides --quiet.
+    /// A rule is skipped if it lacks a fact. It overrides --quiet.
     #[arg(short, long, env = "IMGCHECK_VERBOSE", value_parser = BoolishValueParser::new())]
     verbose: bool,
     /// Lowest severity to show as text; does not change the verdict, the exit code or other formats [default: note; with --quiet,

@@ -44,6 +44,8 @@ fn codes_of_gaps_and_errors_are_explained() {
         error.contains("did you mean claim-torch-version?"),
         "{error}"
     );
+    let error = failure(2, &["explain", "claim-"]);
+    assert_eq!(error.matches("claim-os").count(), 1, "{error}");
     let error = failure(2, &["explain", "lazy-leyer"]);
     assert!(error.contains("did you mean lazy-layer?"), "{error}");
 }

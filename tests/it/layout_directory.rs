@@ -1,6 +1,7 @@
 //! OCI layouts in directories that somebody else filled: links, fifos and devices in the place of their files.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use testkit::layout;
 use testkit::tools::say;
 
+use crate::program::{imgcheck, repository};
 use imgcheck_base::error::Result;
 use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_elf::Depth;
@@ -185,4 +187,23 @@ fn a_blob_that_becomes_a_link_is_not_followed() {
         }
     });
     assert!(read > 0);
+}
+
+/// skopeo's `oci:DIR:latest`: what the image claims to be is known only to the user.
+#[test]
+fn a_layout_that_records_only_a_tag_asks_for_a_name() {
+    let sample = repository("testdata/sample/pytorch-cuda-v2.9.tar");
+    let mut archive = tar::Archive::new(fs::File::open(sample).unwrap());
+    let layers = archive.entries().unwrap().filter_map(|entry| {
+        let mut entry = entry.unwrap();
+        let mut layer = Vec::new();
+        let is_layer = entry.path().unwrap().ends_with("layer.tar");
+        entry.read_to_end(&mut layer).unwrap();
+        is_layer.then(|| (layer.clone(), layer))
+    });
+    let directory = tempfile::tempdir().unwrap();
+    layout::write(directory.path(), "latest", &layers.collect::<Vec<_>>());
+    let output = imgcheck().arg(directory.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("name it with --as NAME"), "{text}");
 }

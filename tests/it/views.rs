@@ -1,6 +1,10 @@
 //! What the text of a report shows: `--quiet`, `--verbose`, `--severity`, several images, narrow terminals.
 
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread::{self, sleep};
+use std::time::Duration;
 
 use imgcheck::{
     Cancellation, Checker, Comparison, Format, ImageRequest, LintRequest, TextLevel, TextOptions,
@@ -267,4 +271,36 @@ fn evidence_that_findings_share_is_shown_once() {
     let (_, expectation) = text.split_once("error[policy-expectation]").unwrap();
     let shared = "evidence  the same as for claim-torch-version above";
     assert!(expectation.contains(shared), "{text}");
+}
+
+/// Standard error of a check of an archive that comes from a pipe for longer than the time between two lines of progress.
+fn remarks_on_a_slow_archive(options: &[&str]) -> String {
+    let archive = fs::read(repository(HONEST)).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_imgcheck"))
+        .args(["check", "-", "--no-config"])
+        .args(options)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (first, rest) = archive.split_at(archive.len() / 2);
+    input.write_all(first).unwrap();
+    sleep(Duration::from_secs(11));
+    input.write_all(rest).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_quiet_check_prints_no_progress() {
+    let [loud, quiet] = thread::scope(|scope| {
+        let loud = scope.spawn(|| remarks_on_a_slow_archive(&[]));
+        let quiet = scope.spawn(|| remarks_on_a_slow_archive(&["-q"]));
+        [loud, quiet].map(|it| it.join().unwrap())
+    });
+    assert!(loud.contains("layers"), "{loud}");
+    assert_eq!(quiet, "");
 }

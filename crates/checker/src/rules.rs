@@ -104,7 +104,8 @@ impl Checker {
         let ids: Vec<&str> = self.rules.rules().map(|rule| rule.id.as_str()).collect();
         let contains = ids.iter().filter(|known| known.contains(id));
         let mut similar: Vec<&str> = contains.copied().collect();
-        similar.extend(nearest(id, ids.into_iter().chain(codes::names())));
+        let known = ids.iter().copied().chain(codes::names());
+        similar.extend(nearest(id, known).filter(|it| !similar.contains(it)));
         Error::usage(format!("there is no rule {id}")).with_help(match similar.as_slice() {
             [] => "run `imgcheck rules list` to list them".to_owned(),
             similar => format!("did you mean {}?", similar.join(", ")),

@@ -68,6 +68,8 @@ pub struct Launch {
     pub command: Vec<String>,
     /// The arguments of the program that finally runs, its name first. An argument that is unknown is left out.
     pub arguments: Vec<String>,
+    /// How many of these come before the first that is unknown.
+    pub leading_arguments: usize,
     /// The environment of that program, without variables whose values are unknown.
     pub environment: BTreeMap<String, String>,
     /// The environment that the container starts with, before any script: what NVIDIA's container toolkit reads.
@@ -158,6 +160,8 @@ impl Launch {
         if process.user != self.user.written {
             self.user = User::of(chain.root, &process.user);
         }
+        let is_known = |it: &&Value| it.known().is_some();
+        self.leading_arguments = process.arguments.iter().take_while(is_known).count();
         let known = process.arguments.iter().filter_map(Value::known);
         self.arguments = known.map(str::to_owned).collect();
         self.missing_operands = self.missing_operands(chain);

@@ -2,7 +2,7 @@
 //! (<https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands>).
 
 use super::details::{detail_lines, tally};
-use super::summary::{CLAIMS_NOTHING, claims_nothing};
+use super::summary::claims_nothing;
 use super::{Report, Subject, Verdict, one_line, printable};
 use imgcheck_model::finding::{Finding, Severity};
 
@@ -32,13 +32,13 @@ pub fn report(report: &Report) -> String {
         let findings = tally(subject.findings().iter());
         out.push_str(&format!(
             "{} {}: {findings}\n",
-            subject.verdict().above(subject.findings()),
+            subject.heading(),
             one_line(subject.name())
         ));
         if let Subject::Image(image) = subject
-            && claims_nothing(image)
+            && let Some(advice) = claims_nothing(image)
         {
-            out.push_str(&format!("{CLAIMS_NOTHING}\n"));
+            out.push_str(&format!("{advice}\n"));
         }
     }
     for (label, text) in report.judged_by() {

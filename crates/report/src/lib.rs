@@ -7,6 +7,7 @@ mod escape;
 pub mod fleet;
 pub mod github;
 pub mod gitlab;
+mod heading;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -271,8 +272,8 @@ pub struct ClassReport {
     pub verdict: Verdict,
     /// Why not, or why that is unknown; empty if it runs.
     pub reason: String,
-    /// How many nodes it has.
-    pub nodes: usize,
+    /// How many nodes it has; `None` for a class that the configuration declares.
+    pub nodes: Option<usize>,
     /// The findings that the image has on these nodes only.
     pub findings: Vec<Finding>,
 }

@@ -3,6 +3,7 @@
 use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::stack::Component;
+use imgcheck_source::source::is_only_a_tag;
 
 use super::ImageReport;
 
@@ -52,15 +53,16 @@ impl Agreement {
 /// Subjects that are listed even without a claim, in the order of the table.
 const ALWAYS: [&str; 6] = ["torch", "cuda", "cudnn", "nccl", "python", "os"];
 
-/// What to do about a tag that [claims nothing](claims_nothing).
-pub const CLAIMS_NOTHING: &str = "The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.";
-
-/// Whether an image with GPU libraries has a reference, and neither this nor the user says what it contains.
-pub fn claims_nothing(image: &ImageReport) -> bool {
+/// What to do about an image with GPU libraries that has a reference, if neither this nor the user says what it contains.
+pub fn claims_nothing(image: &ImageReport) -> Option<&'static str> {
     let facts = &image.facts;
     let is_silent = facts.claims.iter().all(|claim| claim.origin == "env");
     let is_asked = image.questions.expect_contents();
-    facts.reference.is_some() && is_silent && !is_asked && has_gpu_library(image)
+    let reference = facts.reference.as_deref()?;
+    (is_silent && !is_asked && has_gpu_library(image)).then(|| match is_only_a_tag(reference) {
+        true => "The image has no name, and its tag claims nothing: name it with --as NAME, or say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
+        false => "The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
+    })
 }
 
 /// Whether an image has more than an operating system and Python.

@@ -75,6 +75,24 @@ fn a_script_of_python_is_in_the_image_or_in_a_volume() {
             false,
             "launch-not-understood",
         ),
+        (
+            "command: [python3, -m, torch.distributed.run, --nproc-per-node, '8', train.py]\nworkingDir: /usr",
+            "/data",
+            true,
+            "launch-not-understood",
+        ),
+        (
+            "command: [python3, -m, torch.distributed.run, --nproc-per-node, $(N), train.py]\nworkingDir: /usr\nenv: [{name: N, value: '8'}]",
+            "/usr/train.py",
+            false,
+            "overlay-unknown",
+        ),
+        (
+            "command: [python3, -m, torch.distributed.run, -m, train]\nworkingDir: /usr",
+            "/data",
+            false,
+            "",
+        ),
         // The image has no `ray`, so no Python starts.
         (
             "command: [ray, job, submit, --, python3, /usr/train.py]",

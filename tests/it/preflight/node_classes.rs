@@ -96,6 +96,39 @@ fn one_class_is_enough_and_the_affinity_to_paste_selects_it() {
 }
 
 #[test]
+fn a_declared_class_has_no_number_of_nodes() {
+    let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));
+    input.write("nodes.yaml", NODES);
+    let with = ["--config", "nodes.yaml"];
+    let (_, report) = input.json(&with);
+    assert_eq!(
+        containers(&report)[0]["node_classes"][1]["nodes"],
+        Value::Null
+    );
+    let (_, text, _) = input.run(&[&with[..], &["deploy.yaml"]].concat());
+    assert!(text.contains("yes      h100      declared\n"), "{text}");
+}
+
+#[test]
+fn a_gpu_or_driver_of_the_command_line_replaces_declared_classes() {
+    let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));
+    input.write("nodes.yaml", NODES);
+    let with = |option: &[&str]| input.json(&[&["--config", "nodes.yaml"], option].concat());
+    let (code, report) = with(&["--gpu", "a100", "--driver", "470.82.01"]);
+    let container = containers(&report)[0];
+    assert_eq!((code, &container["node_classes"]), (1, &Value::Null));
+    assert_eq!(findings(container), ["driver-too-old 8:14"]);
+    let (code, report) = with(&["--gpu", "h100"]);
+    assert_eq!((code, findings(containers(&report)[0])), (0, vec![]));
+    for option in ["--gpu=h100", "--driver=570.124.06"] {
+        let cluster = ["--config", "nodes.yaml", "--cluster", "prod", "deploy.yaml"];
+        let (code, _, error) = input.run(&[&[option], &cluster[..]].concat());
+        assert_eq!(code, 2);
+        assert!(error.contains("leave out --nodes, --cluster"), "{error}");
+    }
+}
+
+#[test]
 fn no_affinity_leaves_out_a_class_without_labels() {
     let input = Input::new(&pod(GPU, ""));
     let nodes = "clusters: {c: {nodes: [{name: old, gpu: a100, driver: 470.82.01}, {name: new, gpu: h100, driver: 570.124.06, labels: {pool: h100}}]}}\n";
@@ -181,6 +214,26 @@ fn nodes_as_kubectl_prints_them() {
         )
     );
     assert_eq!(findings(container), ["deploy-node-class-unknown 8:28"]);
+}
+
+#[test]
+fn a_misspelled_gpu_resource_is_one_if_a_node_has_it() {
+    let limits = "resources: {limits: {nvidia.com/gpu-count: 1}}";
+    let input = Input::new(&pod(limits, ""));
+    let (code, report) = input.json(&[]);
+    let found = (code, findings(containers(&report)[0]));
+    assert_eq!(
+        found,
+        (0, vec!["deploy-gpu-resource-misspelled 8:28".to_owned()])
+    );
+    let nodes = r#"{"kind": "Node", "metadata": {"name": "n", "labels": {"kubernetes.io/arch": "amd64"}}, "status": {"allocatable": {"RESOURCE": "1"}}}"#;
+    for (resource, expected) in [("nvidia.com/gpu", 1), ("nvidia.com/gpu-count", 0)] {
+        input.write("nodes.json", &nodes.replace("RESOURCE", resource));
+        let (_, report) = input.json(&["--nodes", "nodes.json"]);
+        let found = findings(containers(&report)[0]);
+        let misspelled = found.iter().filter(|it| it.contains("misspelled"));
+        assert_eq!(misspelled.count(), expected, "{found:?}");
+    }
 }
 
 /// The labels of a node are wrong about its GPU or its driver, so it is not known whether the image runs there: neither a pass nor a failure.

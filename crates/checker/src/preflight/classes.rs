@@ -107,6 +107,7 @@ pub(super) fn facts(class: &NodeClass, verdict: &str, reason: &str) -> ClassFact
         driver: class.target.driver.clone(),
         architecture: class.architecture.clone(),
         cdi: class.cdi,
+        declared: class.is_declared,
         verdict: verdict.to_owned(),
         reason: reason.to_owned(),
     }

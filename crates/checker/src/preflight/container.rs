@@ -131,6 +131,8 @@ impl Judging<'_> {
             peer.versions = versions.unwrap_or_default();
         }
         if let Some(schedule) = schedule {
+            let misspelled = &mut facts.container.misspelled_gpus;
+            misspelled.retain(|it| !schedule.has_resource(&it.resource));
             let classes = schedule.reachable.iter().zip(reports);
             let classes = classes.map(|(class, report)| {
                 classes::facts(class, report.verdict.as_str(), &report.reason)

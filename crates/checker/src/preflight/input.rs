@@ -112,6 +112,9 @@ impl PreflightRequest {
         if !self.nodes.is_empty() {
             return node_files::classes(&self.nodes, gpus).map(Some);
         }
+        if self.without_clusters {
+            return Ok(None);
+        }
         let name = self.cluster.as_deref();
         let chosen = Cluster::choose(clusters, name).map_err(|problem| {
             let names: Vec<&str> = clusters.iter().map(|it| it.name.as_str()).collect();

@@ -29,6 +29,7 @@ pub struct PreflightRequest {
     pub(super) images_file: Option<PathBuf>,
     pub(super) nodes: Vec<PathBuf>,
     pub(super) cluster: Option<String>,
+    pub(super) without_clusters: bool,
     pub(super) connection: Option<Connection>,
     reading: MakeRequest,
 }
@@ -42,6 +43,7 @@ impl PreflightRequest {
             images_file: None,
             nodes: Vec::new(),
             cluster: None,
+            without_clusters: false,
             connection: None,
             reading: Arc::new(|image| ImageRequest::new(image)),
         }
@@ -72,6 +74,13 @@ impl PreflightRequest {
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.cluster = Some(name.into());
+        self
+    }
+
+    /// Leaves out the clusters of the configuration: without other nodes, images are judged on the targets of the checker.
+    #[must_use]
+    pub fn without_clusters(mut self) -> Self {
+        self.without_clusters = true;
         self
     }
 

@@ -13,8 +13,8 @@ use imgcheck_report::{ClassReport, Verdict};
 pub struct Schedule {
     /// Classes with a node that the scheduler may choose.
     pub reachable: Vec<Arc<NodeClass>>,
-    /// How many nodes of each of them it may choose.
-    pub nodes: Vec<usize>,
+    /// How many nodes of each of them it may choose; `None` if that is unknown.
+    pub nodes: Vec<Option<usize>>,
     /// All classes, each with why its first node is refused; empty if one is reachable.
     pub excluded: Vec<(Arc<NodeClass>, String)>,
     placement: Arc<Placement>,
@@ -28,7 +28,12 @@ impl Schedule {
         let count = |class: &NodeClass| admitted(class, placement).count();
         let reachable = classes.iter().filter(|it| !lacks_gpu(it));
         let reachable = reachable.map(|it| (it.clone(), count(it)));
-        let (reachable, nodes): (Vec<_>, Vec<_>) = reachable.filter(|(_, it)| *it > 0).unzip();
+        let reachable = reachable.filter(|(_, it)| *it > 0);
+        let counted = |(class, nodes): (Arc<NodeClass>, usize)| {
+            let nodes = (!class.is_declared).then_some(nodes);
+            (class, nodes)
+        };
+        let (reachable, nodes): (Vec<_>, Vec<_>) = reachable.map(counted).unzip();
         let reason = |class: &NodeClass| {
             if lacks_gpu(class) && count(class) > 0 {
                 return "it has no GPU".to_owned();
@@ -59,6 +64,7 @@ impl Schedule {
                 architecture,
                 cdi,
                 nodes: _,
+                is_declared: _,
             } = class;
             (target, has_gpu, architecture, cdi)
         }
@@ -66,6 +72,16 @@ impl Schedule {
         let excluded = self.excluded.iter();
         let excluded: Vec<_> = excluded.map(|(class, it)| (known(class), it)).collect();
         sha256(format!("{reachable:?} {excluded:?}").as_bytes())
+    }
+
+    /// Whether a node that the scheduler may choose has an extended resource.
+    pub fn has_resource(&self, name: &str) -> bool {
+        let mut nodes = self.reachable.iter().flat_map(|class| &class.nodes);
+        nodes.any(|node| {
+            node.resources
+                .as_ref()
+                .is_some_and(|it| it.contains_key(name))
+        })
     }
 
     /// A label that all nodes of the classes on which the image runs have with other values than those of the rest.

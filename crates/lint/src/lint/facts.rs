@@ -133,6 +133,9 @@ pub struct Pin {
     pub constraint: bool,
     /// Whether it is installed without its dependencies (`--no-deps`).
     pub alone: bool,
+    /// Whether its command replaces an installed version by a newer one (`--upgrade`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub upgrade: bool,
     /// Whether an earlier command installs a version that meets it, which the package manager keeps.
     pub present: bool,
     /// Whether its build sees the installed packages (`--no-build-isolation`).

@@ -18,10 +18,16 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<Replacement> {
         .collect();
     let own = installed.iter().flat_map(|it| it.over_own_build(knowledge));
     let base = installed.iter().flat_map(|it| it.over_base(knowledge));
+    let upgraded = installed.iter().flat_map(|it| it.upgraded_base(knowledge));
     let earlier = installed.iter().flat_map(Installed::over_earlier);
     let newest = installed.iter().flat_map(|it| it.by_newest(knowledge));
     let foreign = installed.iter().flat_map(|it| it.foreign(knowledge));
-    let mut found: Vec<Replacement> = own.chain(base).chain(earlier).chain(newest).collect();
+    let mut found: Vec<Replacement> = own
+        .chain(base)
+        .chain(upgraded)
+        .chain(earlier)
+        .chain(newest)
+        .collect();
     found.extend(newest::all(stages, knowledge));
     found.extend(foreign);
     found
@@ -100,6 +106,28 @@ impl<'s> Installed<'s> {
         claimed.flat_map(of_claim).collect()
     }
 
+    /// The framework of the base image, replaced by its newest release (`pip install -U torch`).
+    fn upgraded_base(&self, knowledge: &PinKnowledge) -> Option<Replacement> {
+        let pin = self.stage.pins.iter().find(|pin| {
+            let is_kept = !(pin.replaced || pin.conditional || pin.constraint);
+            let is_newest = pin.upgrade && pin.version.is_none() && pin.specifier.is_empty();
+            let is_pip = pin.manager == "pip" && pin.environment.is_empty();
+            knowledge.is_framework(pin) && is_pip && is_newest && is_kept
+        })?;
+        if self.has_own_build {
+            return Some(Replacement::new("own", pin, pin));
+        }
+        let mut claimed = self.tagged(&knowledge.partners.framework);
+        claimed.find_map(|version| {
+            let newest = self.newest_over(version, pin, knowledge)?;
+            Some(Replacement {
+                installed: version.to_owned(),
+                fitting: vec![newest.to_owned()],
+                ..Replacement::new("base", pin, pin)
+            })
+        })
+    }
+
     /// Packages of which an earlier command installs a different version.
     fn over_earlier(&self) -> Vec<Replacement> {
         let requested = self.pins.iter().filter(|pin| !pin.constraint);
@@ -129,7 +157,7 @@ impl<'s> Installed<'s> {
         let (other, newest) = earlier.find_map(|it| {
             // pip sees a package of another manager as installed, and keeps it.
             let is_gone = it.replaced || (it.manager == "pip" && it.marker.is_none());
-            let newest = self.newest_over(it, pin, knowledge)?;
+            let newest = self.newest_over(it.version.as_deref()?, pin, knowledge)?;
             is_gone.then_some((it, newest))
         })?;
         Some(Replacement {
@@ -138,14 +166,13 @@ impl<'s> Installed<'s> {
         })
     }
 
-    /// The newest release of the framework for the Python and the index of a command, if an earlier one installed an older release.
+    /// The newest release of the framework for the Python and the index of a command, if the installed one is older.
     fn newest_over<'k>(
         &self,
-        earlier: &Pin,
+        version: &str,
         pin: &Pin,
         knowledge: &'k PinKnowledge,
     ) -> Option<&'k str> {
-        let version = earlier.version.as_deref()?;
         let own = knowledge.releases_of(version);
         let pins: Vec<&Pin> = self.stage.pins.iter().collect();
         let known = pythons(self.stage, &pins, pin);

@@ -78,6 +78,7 @@ impl<'c> Recorder<'c> {
             ..pin
         };
         self.pins.push(Pin {
+            upgrade: self.upgrades,
             present: !self.upgrades && self.pins.iter().any(|earlier| suffices(earlier, &pin)),
             ..pin
         });

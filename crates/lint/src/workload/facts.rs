@@ -60,6 +60,8 @@ pub struct Container {
     /// The GPUs that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRequest>,
+    /// Misspelled names of GPU resources that it requests, unless a node has such a resource.
+    pub misspelled_gpus: Vec<MisspelledGpu>,
     /// The GPUs of the nodes that it can land on, or that it selects by their labels. Only given if its image was not read.
     pub gpus: Vec<PossibleGpu>,
     /// The network adapter for RDMA that it requests; absent if it requests none.
@@ -156,6 +158,18 @@ pub struct GpuRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Where they are requested.
+    pub location: Location,
+}
+
+/// A request with a misspelled name of a GPU resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MisspelledGpu {
+    /// The resource as written: `nvidia.com/gpus`.
+    pub resource: String,
+    /// The resource that it means: `nvidia.com/gpu`.
+    pub meant: String,
+    /// Where it is requested.
     pub location: Location,
 }
 

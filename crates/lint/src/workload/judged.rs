@@ -80,6 +80,9 @@ pub struct ClassFacts {
     /// Whether devices are injected by CDI; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cdi: Option<bool>,
+    /// The configuration declares it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub declared: bool,
     /// `pass`, `fail`, or `incomplete` if it is not known whether the image runs there.
     pub verdict: String,
     /// Why it does not run there, or why that is unknown; for an excluded class why the scheduler cannot choose it.

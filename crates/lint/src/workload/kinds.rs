@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::hints::{Hints, ScriptHints};
 use imgcheck_base::glob::glob;
+use imgcheck_base::spelling::nearest;
 
 /// The table.
 #[derive(Debug, Deserialize)]
@@ -16,6 +17,7 @@ pub struct Kinds {
     gpu_resources: Vec<String>,
     gpu_share_resources: Vec<String>,
     perhaps_gpu_resources: Vec<String>,
+    misspelled_gpu_resources: BTreeMap<String, Vec<String>>,
     rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
     gpu_runtime_classes: Vec<String>,
@@ -133,6 +135,26 @@ impl Kinds {
     pub(super) fn is_perhaps_gpu(&self, name: &str) -> bool {
         let is_other = self.is_gpu_resource(name) || self.is_rdma_resource(name);
         !is_other && is_listed(&self.perhaps_gpu_resources, name)
+    }
+
+    /// The resource that a misspelled name of a GPU means: one that people are known to write, one in other letters, or one below a misspelled domain.
+    pub(super) fn misspelled_gpu(&self, name: &str) -> Option<&str> {
+        if self.is_gpu_resource(name) {
+            return None;
+        }
+        let lower = name.to_lowercase();
+        let mut written = self.misspelled_gpu_resources.iter();
+        let known = written.find(|(_, names)| names.contains(&lower));
+        let known = known.map(|(meant, _)| meant.as_str());
+        known.or_else(|| {
+            let (domain, resource) = lower.split_once('/')?;
+            let mut meant = self.gpu_resources.iter();
+            let meant = meant.find(|it| {
+                it.split_once('/')
+                    .is_some_and(|(known, it)| it == resource && nearest(domain, [known]).is_some())
+            });
+            meant.map(String::as_str)
+        })
     }
 
     /// Whether an extended resource is an adapter for RDMA.

@@ -23,6 +23,7 @@ mod packages;
 mod pattern;
 mod python;
 mod python_faults;
+mod python_launcher;
 mod python_options;
 mod python_script;
 mod python_settings;
@@ -252,7 +253,7 @@ pub fn read(
         &catalogue.toolkit,
     );
     Ok(Stack {
-        script: PythonScript::of(&environments, launch, root),
+        script: PythonScript::of(&environments, launch, root, &catalogue.settings.launchers),
         components,
         machines,
         gpu,

@@ -28,6 +28,8 @@ pub(super) struct Options {
     pub settings: Vec<String>,
     /// The arguments of `-W`.
     pub warnings: Vec<String>,
+    /// The arguments of the script or module.
+    pub rest: Vec<String>,
     /// The last letter, if it needs an argument and has none.
     pub lacks_argument: Option<char>,
 }
@@ -65,6 +67,7 @@ impl Options {
                 }
             }
         }
+        options.rest = words.cloned().collect();
         Some(options)
     }
 
@@ -132,6 +135,7 @@ mod tests {
         assert_eq!(of("bash"), None);
         let plain = Options {
             script: Some("app.py".to_owned()),
+            rest: vec!["-I".to_owned()],
             ..Options::default()
         };
         assert_eq!(of("python app.py -I"), Some(plain));

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::python::{Environment, PythonProgram};
+use super::python_launcher::PythonLauncher;
+use super::python_options::Options;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_base::lexical::directory_of;
 use imgcheck_image::RootFilesystem;
@@ -22,19 +24,26 @@ pub struct PythonScript {
 }
 
 impl PythonScript {
-    /// The script of the first environment that the command starts with one.
+    /// The script that a launcher starts, else that of the first environment that the command starts with one.
     pub(super) fn of(
         environments: &[Environment],
         launch: &Launch,
         root: &RootFilesystem,
+        launchers: &[PythonLauncher],
     ) -> Option<Self> {
-        environments.iter().find_map(|it| match &it.program {
-            Some(PythonProgram::Script(path)) => Some(PythonScript {
-                path: path.clone(),
-                missing: launch.program.is_some() && launch.missing_operands.contains(path),
-                certain: it.is_started && root.resolve(directory_of(path)).is_ok(),
-            }),
-            _ => None,
+        let script = |path: String, is_started: bool| PythonScript {
+            missing: launch.program.is_some() && launch.missing_operands.contains(&path),
+            certain: is_started && root.resolve(directory_of(&path)).is_ok(),
+            path,
+        };
+        let is_started = launch.program.is_some() && launch.gaps.is_empty();
+        let launched = launched(launch, launchers);
+        let launched = launched.map(|it| script(launch.absolute(&it), is_started));
+        launched.or_else(|| {
+            environments.iter().find_map(|it| match &it.program {
+                Some(PythonProgram::Script(path)) => Some(script(path.clone(), it.is_started)),
+                _ => None,
+            })
         })
     }
 
@@ -51,4 +60,15 @@ impl PythonScript {
             layer: None,
         })
     }
+}
+
+/// The script that the command starts by a launcher, if that is known.
+fn launched(launch: &Launch, launchers: &[PythonLauncher]) -> Option<String> {
+    let options = Options::of(launch.arguments.get(..launch.leading_arguments)?)?;
+    let is_plain = |it: &&PythonLauncher| {
+        let mut variables = it.variables.iter();
+        !variables.any(|name| launch.environment.contains_key(name))
+    };
+    let mut launchers = launchers.iter().filter(is_plain);
+    launchers.find_map(|it| it.script(&options).map(str::to_owned))
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 
+use super::python_launcher::PythonLauncher;
 use super::python_options::Options;
 use imgcheck_base::excerpt;
 use imgcheck_base::version;
@@ -17,6 +18,7 @@ pub struct PythonSettings {
     options: Vec<OptionNames>,
     prints: OptionNames,
     encodings: Encodings,
+    pub(super) launchers: Vec<PythonLauncher>,
 }
 
 /// A variable or an option of `-X`, and its valid values.

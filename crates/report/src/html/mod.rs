@@ -58,7 +58,7 @@ impl FileView {
         let (found, ignored) = (file.findings.iter(), &file.ignored);
         FileView {
             name: file.file.clone(),
-            verdict: file.verdict.above(&file.findings).to_owned(),
+            verdict: file.heading().to_owned(),
             findings: finding::views(found, &format!("{id}-f"), None, rules),
             ignored: finding::ignored_views(ignored, &format!("{id}-g"), None, rules),
             gaps: file.gaps.clone(),
@@ -160,7 +160,7 @@ pub fn trees<'t>(
 fn title(report: &Report) -> String {
     let mut names = report
         .subjects()
-        .map(|subject| (subject.verdict().above(subject.findings()), subject.name()));
+        .map(|subject| (subject.heading(), subject.name()));
     match (names.next(), names.count()) {
         (None, _) => "imgcheck".to_owned(),
         (Some((verdict, name)), 0) => format!("{verdict} {name} · imgcheck"),

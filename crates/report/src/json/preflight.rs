@@ -86,8 +86,8 @@ struct NodeClass<'a> {
     verdict: Verdict,
     /// Why not, or why that is unknown; empty if it runs.
     reason: &'a str,
-    /// How many nodes it has.
-    nodes: usize,
+    /// How many nodes it has; null for a class that the configuration declares.
+    nodes: Option<usize>,
     /// The findings that the image has on these nodes only.
     findings: &'a [Finding],
 }

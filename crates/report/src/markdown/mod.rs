@@ -68,8 +68,8 @@ fn heading(subject: Subject) -> String {
     );
     if let Subject::Image(image) = subject {
         block.push_str(&table(image));
-        if summary::claims_nothing(image) {
-            block.push_str(&format!("\n{}\n", summary::CLAIMS_NOTHING));
+        if let Some(advice) = summary::claims_nothing(image) {
+            block.push_str(&format!("\n{advice}\n"));
         }
         block.push_str(&runs_on(image));
     }

@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use super::options::TextOptions;
 use super::reasons;
-use super::style::{BOLD, colored};
+use super::style::{BOLD, colored_word};
 use super::wrap::{WIDEST, wrap};
 use crate::details::full_tally;
 use crate::{FileReport, one_line, printable};
@@ -39,7 +39,8 @@ pub(super) fn kinds(out: &mut String, files: &[FileReport]) {
 }
 
 fn block(file: &FileReport, options: &TextOptions) -> String {
-    let (verdict, name) = (colored(file.verdict, &file.findings), one_line(&file.file));
+    let verdict = colored_word(file.verdict, file.heading());
+    let name = one_line(&file.file);
     let mut out = format!("{verdict}  {BOLD}{name}{BOLD:#}\n");
     for finding in options.shown(&file.findings) {
         out.push_str(&format!("\n{}\n", diagnostic(finding, options.width)));

@@ -6,7 +6,7 @@ use comfy_table::{
 };
 
 use super::wrap::wrap;
-use crate::{NOT_COUNTED, Verdict, one_line, printable};
+use crate::{Verdict, one_line, printable};
 use imgcheck_model::finding::Finding;
 
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -26,9 +26,13 @@ pub(crate) fn line(out: &mut String, text: &str) {
 
 /// The verdict on findings in its color.
 pub(crate) fn colored(verdict: Verdict, findings: &[Finding]) -> String {
-    let word = verdict.above(findings);
+    colored_word(verdict, verdict.above(findings))
+}
+
+/// A word of a verdict, in its color.
+pub(crate) fn colored_word(verdict: Verdict, word: &str) -> String {
     let style = match verdict {
-        Verdict::Pass if word != NOT_COUNTED => color(AnsiColor::Green),
+        Verdict::Pass if word == verdict.above(&[]) => color(AnsiColor::Green),
         Verdict::Pass | Verdict::Incomplete => color(AnsiColor::Yellow),
         Verdict::Fail => color(AnsiColor::Red),
     };

@@ -3,7 +3,7 @@
 use comfy_table::{Cell, Color};
 
 use super::style::{line, show, table};
-use crate::summary::{Agreement, CLAIMS_NOTHING, Row, claims_nothing, has_gpu_library, rows};
+use crate::summary::{Agreement, Row, claims_nothing, has_gpu_library, rows};
 use crate::{ImageReport, one_line};
 use imgcheck_model::finding::Severity;
 
@@ -18,8 +18,8 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
         }
         line(out, &show(table));
     }
-    if claims_nothing(image) {
-        line(out, &format!("  {CLAIMS_NOTHING}"));
+    if let Some(advice) = claims_nothing(image) {
+        line(out, &format!("  {advice}"));
     }
     if facts.config_digest.is_none() {
         line(

@@ -158,7 +158,11 @@ fn word(class: &ClassReport) -> String {
 
 fn reason(class: &ClassReport) -> String {
     match class.reason.as_str() {
-        "" => format!("{DIM}{}{DIM:#}", count(class.nodes, "node")),
+        "" => {
+            let nodes = class.nodes.map(|it| count(it, "node"));
+            let nodes = nodes.unwrap_or_else(|| "declared".to_owned());
+            format!("{DIM}{nodes}{DIM:#}")
+        }
         reason => one_line(reason),
     }
 }

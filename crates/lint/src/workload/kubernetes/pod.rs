@@ -7,7 +7,7 @@ use super::environment::{Environment, expand};
 use super::reader::Reader;
 use super::scheduling;
 use crate::workload::facts::{
-    Container, GpuRequest, Mount, RdmaRequest, Role, RuntimeClass, Variable,
+    Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Variable,
 };
 use crate::workload::placement::Placement;
 use crate::workload::shape::LISTS;
@@ -100,6 +100,7 @@ impl<'p> Template<'p> {
             default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
             mounts,
             gpu: self.gpu(container),
+            misspelled_gpus: self.misspelled_gpus(container),
             gpus: Vec::new(),
             rdma: self.rdma(container),
             may_have_gpu,
@@ -180,6 +181,23 @@ impl<'p> Template<'p> {
         };
         let resource = request(false).or_else(|| request(true));
         resource.or_else(|| self.claim(container))
+    }
+
+    /// Requests with a misspelled name of a GPU resource, each name once.
+    fn misspelled_gpus(&self, container: &Node) -> Vec<MisspelledGpu> {
+        let mut found: Vec<MisspelledGpu> = Vec::new();
+        for (key, value) in resources(container) {
+            let name = key.text().unwrap_or_default();
+            let is_new = !found.iter().any(|it| it.resource == name) && value.text() != Some("0");
+            if let Some(meant) = self.reader.kinds.misspelled_gpu(name).filter(|_| is_new) {
+                found.push(MisspelledGpu {
+                    resource: name.to_owned(),
+                    meant: meant.to_owned(),
+                    location: self.reader.manifest.location(key),
+                });
+            }
+        }
+        found
     }
 
     /// Whether a container may get a GPU that it does not request for certain.

@@ -14,10 +14,10 @@ pub struct Unpublished {
     pub kind: String,
     /// Whether a publisher's image is named, which cannot exist.
     pub official: bool,
-    /// The claim of the release; absent for a form of tags.
+    /// The claim that is not kept: for a tag, that of the first part that no published tag beside the parts before it has; absent for a form of tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<Claim>,
-    /// For a form of tags, the claims of the CUDA.
+    /// For a form of tags, the claims of what is wrong in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
     /// The claimed CUDA; empty if none is.

@@ -7,7 +7,10 @@ use crate::claims::claim::Claim;
 use imgcheck_base::version::{meets, newer};
 
 /// The forms that a reference has.
-pub fn unpublished(reference: &Reference<'_>, publications: &Publications) -> Vec<Unpublished> {
+pub fn unpublished<'p>(
+    reference: &Reference<'_>,
+    publications: &'p Publications,
+) -> Vec<Unpublished> {
     let Some(tag) = reference.tag else {
         return Vec::new();
     };
@@ -20,8 +23,10 @@ pub fn unpublished(reference: &Reference<'_>, publications: &Publications) -> Ve
             && form.pattern.matches(tag)
             && form.holds_for(&toolkits)
     });
-    let form = |form: &Form| Unpublished {
-        claims: toolkits.iter().copied().cloned().collect(),
+    let toolkit = &publications.terms.toolkit.subject;
+    let subject = |form: &'p Form| form.subject.as_ref().unwrap_or(toolkit);
+    let form = |form: &'p Form| Unpublished {
+        claims: reference.of(subject(form)).cloned().collect(),
         published: vec![form.help.clone()],
         why: form.why.clone(),
         help: form.help.clone(),

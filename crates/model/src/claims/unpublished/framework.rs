@@ -125,13 +125,34 @@ impl<'r> Named<'r> {
         };
         let is_denied = self.is_denied();
         (is_denied || !(is_published || is_unsure) && is_wrong).then(|| {
-            let tags = if same.is_empty() { near } else { same };
+            let (tags, wrong) = match same.is_empty() {
+                true => (near, self.wrong_toolkit()),
+                false => (same.clone(), self.wrong_part(&same)),
+            };
             Unpublished {
                 published: names(tags),
                 known: self.tags().count(),
-                ..self.new_finding("tag", claim)
+                ..self.new_finding("tag", wrong.unwrap_or(claim))
             }
         })
+    }
+
+    /// The claim of the toolkit, if there is only one.
+    fn wrong_toolkit(&self) -> Option<&'r Claim> {
+        let toolkit = &self.publications.terms.framework.toolkit;
+        let mut claims = self.reference.of(toolkit);
+        claims.next().filter(|_| claims.next().is_none())
+    }
+
+    /// The claim of a part that none of the tags has.
+    fn wrong_part(&self, tags: &[&Tag]) -> Option<&'r Claim> {
+        let parts = self.publications.terms.framework.parts.iter();
+        let mut claims = parts.flat_map(|part| self.reference.of(part));
+        let has = |tag: &&Tag, claim: &Claim| {
+            let part = tag.get(&claim.subject);
+            part.is_some_and(|it| meets(it, &claim.version) == Some(true))
+        };
+        claims.find(|claim| !tags.iter().any(|tag| has(tag, claim)))
     }
 
     /// A build for a toolkit that none is known for, in an image that somebody else publishes.

@@ -97,6 +97,8 @@ pub struct Form {
     pub(crate) pattern: Pattern,
     pub(crate) from: Option<String>,
     pub(crate) to: Option<String>,
+    /// What is wrong in it, unless it is the release of the toolkit.
+    pub(crate) subject: Option<String>,
     pub(crate) why: String,
     pub(crate) help: String,
 }

@@ -52,6 +52,33 @@ fn a_form_has_no_release() {
     assert!(found[0].why.contains("latest"));
 }
 
+/// The subjects of the claims that a reference's only finding is about.
+fn impossible(repository: &str, tag: &str, claims: &[(&str, &str)]) -> Vec<String> {
+    let found = of(repository, tag, claims);
+    assert_eq!(found.len(), 1, "{tag}");
+    let claims = found[0].claims.iter().chain(&found[0].claim);
+    claims.map(|it| it.subject.clone()).collect()
+}
+
+#[test]
+fn only_the_claim_that_no_published_tag_keeps_is_impossible() {
+    let cuda = |tag: &str, cuda: &str, part: (&str, &str)| {
+        impossible("nvidia/cuda", tag, &[("cuda", cuda), part])
+    };
+    let cudnn9 = "12.4.1-cudnn9-runtime-ubuntu22.04";
+    assert_eq!(cuda(cudnn9, "12.4.1", ("cudnn", "9")), ["cudnn"]);
+    let young = "11.8.0-base-ubuntu24.04";
+    assert_eq!(cuda(young, "11.8.0", ("os", "ubuntu24.04")), ["os"]);
+    let short = "12.8-runtime-ubuntu22.04";
+    assert_eq!(cuda(short, "12.8", ("os", "ubuntu22.04")), ["cuda"]);
+    let torch = |tag: &str, cuda: &str, cudnn: &str| {
+        let claims = [("torch", "2.5.1"), ("cuda", cuda), ("cudnn", cudnn)];
+        impossible("pytorch/pytorch", tag, &claims)
+    };
+    assert_eq!(torch("2.5.1-cuda12.4-cudnn8-devel", "12.4", "8"), ["cudnn"]);
+    assert_eq!(torch("2.5.1-cuda12.6-cudnn9-devel", "12.6", "9"), ["cuda"]);
+}
+
 #[test]
 fn no_table_is_read_for_a_reference_without_claims() {
     let reference = Reference {

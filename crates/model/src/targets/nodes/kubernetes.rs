@@ -177,6 +177,7 @@ fn group(
         architecture: key.architecture,
         cdi: None,
         nodes,
+        is_declared: false,
     };
     classes.into_iter().map(class).map(Arc::new).collect()
 }

@@ -52,8 +52,10 @@ pub struct NodeClass {
     pub architecture: String,
     /// Whether devices are injected by CDI; absent if unknown.
     pub cdi: Option<bool>,
-    /// The nodes; a declared class has one.
+    /// The nodes; a declared class has one that stands for all.
     pub nodes: Vec<Node>,
+    /// Whether the configuration declares it, so that the number of its nodes is unknown.
+    pub is_declared: bool,
 }
 
 /// What the scheduler compares of a node.

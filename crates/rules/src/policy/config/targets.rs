@@ -67,6 +67,7 @@ impl Source {
                 taints: self.each(&entry.taints, taint)?,
                 resources: None,
             }],
+            is_declared: true,
             target,
         }))
     }

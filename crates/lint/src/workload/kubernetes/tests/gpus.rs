@@ -109,3 +109,57 @@ fn a_pod_gets_gpus_by_other_ways() {
         );
     }
 }
+
+/// What device plugins call their resources is near a known name, too.
+#[test]
+fn a_misspelled_name_means_a_known_one() {
+    let misspelled = |name: &str| {
+        let pod = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec: {{containers: [{{name: c, image: 'a/b:1', resources: {{limits: {{{name}: 1}}, requests: {{{name}: 1}}}}}}]}}\n"
+        );
+        let (found, _) = containers(&[&pod]);
+        let found = &found[0].misspelled_gpus;
+        let found = found.iter().map(|it| it.meant.clone());
+        found.collect::<Vec<_>>().join(" ")
+    };
+    for name in [
+        "nvidia.com/gpus",
+        "nvidia.com/GPU",
+        "Nvidia.com/gpu",
+        "NVIDIA.COM/GPU",
+        "nvidia.com/gpu-count",
+        "nvidia/gpu",
+        "nvidia.com.gpu",
+        "nvida.com/gpu",
+        "nvdia.com/gpu",
+        "nvidia.co/gpu",
+        "alpha.kubernetes.io/nvidia-gpu",
+    ] {
+        assert_eq!(misspelled(name), "nvidia.com/gpu", "{name}");
+    }
+    assert_eq!(
+        misspelled("volcano.com/vgpu-number"),
+        "volcano.sh/vgpu-number"
+    );
+    for name in [
+        "nvidia.com/gpu",
+        "nvidia.com/a100",
+        "nvidia.com/gpu.shared",
+        "nvidia.com/mig-1g.5gb",
+        "nvidia.com/pgpu",
+        "nvidia.com/vgpu",
+        "nvidia.com/gpu-mem",
+        "nvidia.com/gpumem",
+        "nvidia.com/GH100_H100_PCIE",
+        "nvidia.com/hostdev",
+        "amd.com/gpu",
+        "gpu.intel.com/i915",
+        "aliyun.com/gpu-count",
+        "birentech.com/gpu",
+        "rdma/gpu",
+        "cpu",
+        "memory",
+    ] {
+        assert_eq!(misspelled(name), "", "{name}");
+    }
+}
