@@ -35,6 +35,11 @@ impl PythonLauncher {
         if !is_program || command.is_some_and(|it| words.next() != Some(it)) {
             return None;
         }
+        self.first_operand(words)
+    }
+
+    /// The first word that is no option, if all options before it are known.
+    fn first_operand<'o>(&self, mut words: impl Iterator<Item = &'o str>) -> Option<&'o str> {
         while let Some(word) = words.next() {
             if word == "--" {
                 return words.next();
@@ -42,7 +47,7 @@ impl PythonLauncher {
             if !word.starts_with('-') {
                 return Some(word);
             }
-            let (name, value) = match word.split_once('=') {
+            let (name, is_attached) = match word.split_once('=') {
                 Some((name, _)) => (name, true),
                 None => (word, false),
             };
@@ -50,15 +55,13 @@ impl PythonLauncher {
                 Some(name) => format!("--{}", name.replace('_', "-")),
                 None => name.to_owned(),
             };
-            match (
-                is_listed(&self.flags, &name),
-                is_listed(&self.values, &name),
-            ) {
-                (true, _) if !value => {}
-                (_, true) if value => {}
+            if self.values.contains(&name) {
                 // argparse takes no option for a value.
-                (_, true) => drop(words.next().filter(|it| !it.starts_with('-'))?),
-                _ => return None,
+                if !is_attached && words.next()?.starts_with('-') {
+                    return None;
+                }
+            } else if is_attached || !self.flags.contains(&name) {
+                return None;
             }
         }
         None
