@@ -22,6 +22,8 @@ const NOISE: u64 = 24 << 10;
 const MOST_TIME: u32 = 10;
 /// Shorter processor times are not compared.
 const SHORT: Duration = Duration::from_secs(2);
+/// Runs of a series that seems to grow too fast: now and then the peak of one run is 30 MB higher.
+const AGAIN: usize = 3;
 
 /// Images with an increasing number of a thing.
 struct Series {
@@ -119,6 +121,11 @@ impl Cost {
     }
 }
 
+/// What grows too fast, from the costs of one, few and many things.
+fn faults([one, few, many]: &[Cost; 3]) -> Vec<&'static str> {
+    many.above(one).faults(&few.above(one))
+}
+
 #[test]
 fn cost_grows_with_what_is_read() {
     let (mut rows, mut wrong) = (String::new(), Vec::new());
@@ -129,16 +136,23 @@ fn cost_grows_with_what_is_read() {
             (1, part)
         };
         let from = series.from / part;
-        let costs = || [1, from, FACTOR * from].map(|it| series.cost(it, runs));
-        let Ok([one, few, many]) = std::panic::catch_unwind(costs) else {
+        let costs = |runs| [1, from, FACTOR * from].map(|it| series.cost(it, runs));
+        let measured = std::panic::catch_unwind(|| {
+            let first = costs(runs);
+            match faults(&first).is_empty() {
+                true => first,
+                false => costs(AGAIN),
+            }
+        });
+        let Ok(costs @ [_, few, many]) = &measured else {
             wrong.push(format!("not read, see above: {}\n", series.beginning()));
             continue;
         };
-        rows.push_str(&series.row(&few, &many));
-        let faults = many.above(&one).faults(&few.above(&one));
+        rows.push_str(&series.row(few, many));
+        let faults = faults(costs);
         if !faults.is_empty() {
             let times = (few.processor, many.processor);
-            let row = series.row(&few, &many);
+            let row = series.row(few, many);
             wrong.push(format!("{} ({times:?}): {row}", faults.join(", ")));
         }
     }
