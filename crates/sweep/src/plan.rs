@@ -174,7 +174,7 @@ impl SweepPlan {
         }
     }
 
-    /// How much the plan covers, if the store has the layers with these diff IDs.
+    /// How much the plan covers, if the store has the layers with these diff IDs and the images with these names.
     pub(crate) fn totals(&self, known: &HashSet<String>) -> SweepTotals {
         let mut skipped: BTreeMap<String, u64> = BTreeMap::new();
         for it in &self.skipped {
@@ -191,7 +191,10 @@ impl SweepPlan {
         let of_reference = |it: &PlannedReference| sizes.get(it.image as usize).copied();
         let mut hosts: BTreeMap<String, u64> = BTreeMap::new();
         let (mut missing_layers, mut missing_bytes) = (0, 0);
-        for (layer, image) in self.first_images() {
+        // Workers read the layers of registries one by one, and other images as a whole.
+        let images = self.images.iter();
+        let unread = images.filter(|it| it.is_in_registry() || !known.contains(&it.name));
+        for (layer, image) in self.first_of(unread) {
             let Some(it) = self.layer(layer).filter(|it| !known.contains(&it.diff_id)) else {
                 continue;
             };
@@ -232,8 +235,16 @@ impl SweepPlan {
 
     /// Each layer with the first image that has it.
     pub(crate) fn first_images(&self) -> impl Iterator<Item = (u32, &PlannedImage)> {
+        self.first_of(self.images.iter())
+    }
+
+    /// Each layer of some images with the first of them that has it.
+    fn first_of<'p>(
+        &self,
+        images: impl Iterator<Item = &'p PlannedImage>,
+    ) -> impl Iterator<Item = (u32, &'p PlannedImage)> {
         let mut first: Vec<Option<&PlannedImage>> = vec![None; self.layers.len()];
-        for image in &self.images {
+        for image in images {
             for layer in &image.layers {
                 if let Some(slot) = first.get_mut(*layer as usize) {
                     slot.get_or_insert(image);

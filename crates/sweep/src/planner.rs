@@ -194,7 +194,7 @@ impl Sweep<'_> {
         let plan = builder.finish();
         request.check_plan(&plan)?;
         let known = match is_whole {
-            true => self.known_layers(&request.make)?,
+            true => self.kept(&request.make)?,
             false => HashSet::new(),
         };
         let totals = plan.totals(&known);
@@ -293,18 +293,17 @@ impl Sweep<'_> {
         Ok(format!("{REGISTRY}{registry}/{}@{digest}", name.repository))
     }
 
-    /// The diff IDs of the layers whose facts the store has. Without a store: none.
-    fn known_layers(&self, make: &dyn Fn(&str) -> ImageRequest) -> Result<HashSet<String>> {
+    /// The diff IDs of the layers, and the names of the images, whose facts the store has. Without a store: none.
+    fn kept(&self, make: &dyn Fn(&str) -> ImageRequest) -> Result<HashSet<String>> {
         let mut known = HashSet::new();
         let Some(objects) = self.checker.store().objects() else {
             return Ok(known);
         };
-        let prefix = format!("facts-{}-", self.checker.facts_version());
+        let version = self.checker.facts_version();
+        let prefixes = [format!("facts-{version}-"), format!("image-{version}-")];
         let listed = objects.list(&make("").own_cancellation(), |name| {
-            known.extend(
-                name.strip_prefix(&prefix)
-                    .map(|hex| format!("sha256:{hex}")),
-            );
+            let hex = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix));
+            known.extend(hex.map(|hex| format!("sha256:{hex}")));
         });
         listed.map_err(|failure| super::claims::problem(objects, failure))?;
         Ok(known)

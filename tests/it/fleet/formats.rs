@@ -247,6 +247,10 @@ fn the_summary_counts_everything() {
            2  warning  gpu-ptx-only
            1  error    claim-cuda-version
 
+    Targets:
+      =cmd()|'<script>alert(1)</script></pre>\u{202e}\u{1b}[31m\n\u{3a}:error::x\u{9}{0} ](javascript:1): 0 run, 0 do not, 1 unknown, 0 without GPU code
+      h100: 3 run, 1 do not, 0 unknown, 0 without GPU code
+
     Tags that lie, most Pods first (3):
       registry.example/many:2.9 (40 Pods): the tag claims PyTorch 2.9, the image contains 2.8.0
       registry.example/few:2.9 (2 Pods): the tag claims PyTorch 2.9, the image contains 2.8.0

@@ -60,6 +60,22 @@ fn only_findings_outside_the_baseline_fail() {
 }
 
 #[test]
+fn a_baseline_does_not_hide_another_wrong_tag() {
+    let directory = configured("");
+    let as_tag = |tag: &str, options: &[&str]| {
+        let name = format!("team/train:{tag}");
+        let options = [&["--as", &name], options].concat();
+        let (code, report) = check(directory.path(), &[MISLABELLED], &options);
+        (code, rules(&only_image(&report)["findings"]).len())
+    };
+    let known = ["--baseline", "known.json"];
+    as_tag("torch2.9", &["--write-baseline", "known.json"]);
+    assert_eq!(as_tag("torch2.9", &known), (0, 0));
+    assert_eq!(as_tag("v7-torch2.9", &known), (0, 0));
+    assert_eq!(as_tag("torch2.6", &known), (1, 1));
+}
+
+#[test]
 fn a_baseline_does_not_hide_a_new_deviation_from_the_allowed_stacks() {
     let fingerprint = |stack: &str| {
         let directory = configured(&format!("stacks: [{stack}]\n"));

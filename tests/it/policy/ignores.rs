@@ -211,3 +211,26 @@ fn lint_and_check_each_report_the_ignores_of_their_own_rules() {
         ["policy-ignore-expired 7", "policy-ignore-unused 6"]
     );
 }
+
+#[test]
+fn an_ignore_names_a_file_with_or_without_its_directory() {
+    for path in ["requirements.txt", "./requirements.txt"] {
+        let directory = configured(&format!(
+            "ignore: [{{rule: lint-unpinned-stack, path: {path}, reason: a}}]\n"
+        ));
+        fs::write(directory.path().join("requirements.txt"), "torch\n").unwrap();
+        for file in [".", "requirements.txt", "./requirements.txt"] {
+            let output = inside(directory.path())
+                .args(["lint", "-f", "json", file])
+                .output()
+                .unwrap();
+            let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let read = &report["files"][0];
+            assert_eq!(
+                (rules(&read["ignored"]), rules(&read["findings"])),
+                (vec!["lint-unpinned-stack"], vec![]),
+                "{path} {file} {report}"
+            );
+        }
+    }
+}

@@ -227,6 +227,8 @@ fn lists_pods_and_directories_are_sources() {
     assert_eq!(of("vision/train:v1")["digest"], digest);
     assert_eq!(of("vision/train:v1")["pods"], 2);
     assert_eq!(of("pytorch-cuda:v2.9")["verdict"], "fail");
+    let (totals, _) = case.plan(&["images.txt", "pods:pods.json", samples.to_str().unwrap()]);
+    assert_eq!(totals["missing_layers"], 0, "{totals}");
 }
 
 /// Somebody named the image, unlike a tag that a registry listed and that has vanished since.

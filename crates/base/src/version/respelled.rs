@@ -24,7 +24,7 @@ pub fn respelled(text: &str, claimed: &str, version: &str) -> String {
 }
 
 /// A reference whose tag or repository claims `claimed` with `text`, with another version there and without a digest:
-/// `team/train:torch2.9-cu124` with PyTorch 2.8.0 is `team/train:torch2.8-cu124`. The text alone if the reference does not have it.
+/// `team/train:torch2.9-cu124` with PyTorch 2.8.0 is `team/train:torch2.8-cu124`. The reference as it is if it already has the other version there, the text alone if it has neither.
 pub fn renamed(reference: &str, text: &str, claimed: &str, version: &str) -> String {
     let respelled = respelled(text, claimed, version);
     let reference = reference
@@ -35,6 +35,7 @@ pub fn renamed(reference: &str, text: &str, claimed: &str, version: &str) -> Str
             let (before, after) = (&reference[..start], &reference[start + text.len()..]);
             format!("{before}{respelled}{after}")
         }
+        None if reference.contains(&respelled) => reference.to_owned(),
         None => respelled,
     }
 }
@@ -61,6 +62,7 @@ mod tests {
                 "12.8.90",
                 "b:torch2.9-cu128",
             ),
+            ("b:torch2.8", "torch2.9", "2.9", "2.8.0", "b:torch2.8"),
             ("b:py311", "py311", "3.11", "3.9.2", "b:py39"),
             ("b:cuda12_4", "cuda12_4", "12.4", "12.8", "b:cuda12_8"),
             (

@@ -134,6 +134,15 @@ pub struct BaseImages {
     pub repositories: Vec<String>,
     pub has: Vec<String>,
     pub unnumbered: Option<Unnumbered>,
+    #[serde(default)]
+    pub pythons: Vec<OldestPython>,
+}
+
+/// The oldest Python of the images `from` a release of the framework on.
+#[derive(Debug, Deserialize)]
+pub struct OldestPython {
+    pub from: String,
+    pub python: String,
 }
 
 /// A library that a tag names without a number.

@@ -176,7 +176,8 @@ impl<'s> Installed<'s> {
         let own = knowledge.releases_of(version);
         let pins: Vec<&Pin> = self.stage.pins.iter().collect();
         let known = pythons(self.stage, &pins, pin);
-        let python = known.first().or(own.first().map(|it| &it.python.from))?;
+        let known = known.first().or_else(|| self.base_python(pin, knowledge));
+        let python = known.or(own.first().map(|it| &it.python.from))?;
         let is_found = |it: &&Release| {
             let has_python = newer(&it.python.from, python) == Some(false)
                 && newer(python, &it.python.to) != Some(true);
@@ -185,6 +186,15 @@ impl<'s> Installed<'s> {
         };
         let newest = knowledge.releases.iter().find(is_found)?;
         (newer(&newest.version, version) == Some(true)).then_some(newest.version.as_str())
+    }
+
+    /// The oldest Python that the base image can have, where a command installs into it.
+    fn base_python<'k>(&self, pin: &Pin, knowledge: &'k PinKnowledge) -> Option<&'k String> {
+        let base = self.base.filter(|_| pin.environment.is_empty())?;
+        let version = self.tagged(&knowledge.partners.framework).next()?;
+        let mut pythons = knowledge.base_images(&base.repository)?.pythons.iter();
+        let found = pythons.find(|it| newer(&it.from, version) == Some(false))?;
+        Some(&found.python)
     }
 
     /// Packages that require a framework of PyPI, on an image with a build of its publisher.

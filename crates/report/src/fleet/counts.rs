@@ -36,6 +36,8 @@ pub(super) struct Counts {
     pub sharing: Sharing,
     /// Tags that lie, by Pods.
     pub lies: Top<Row>,
+    /// References that fail for other reasons.
+    pub failing: Top<Row>,
     /// References that are incomplete.
     pub incomplete: Top<Row>,
     /// References that failed or were skipped.
@@ -83,6 +85,7 @@ impl Counts {
             targets: Tally::default(),
             sharing: Sharing::default(),
             lies: Top::new(rows),
+            failing: Top::new(rows),
             incomplete: Top::new(rows),
             unread: Top::new(rows),
             moves: Tally::default(),
@@ -125,10 +128,17 @@ impl Counts {
         for gap in &record.gaps {
             self.gaps.add(gap.as_str());
         }
+        let findings = record.findings.iter();
         if record.findings.iter().any(is_broken_claim) {
-            let broken = record.findings.iter().filter(|it| is_broken_claim(it));
+            let broken = findings.filter(|it| is_broken_claim(it));
             self.lies.add(importance, || {
                 Row::of(record, broken.map(|it| it.message.as_str()))
+            });
+        } else if record.verdict == Some(Verdict::Fail) {
+            let worst = findings.clone().map(|it| it.severity).max();
+            let worst = findings.filter(|it| Some(it.severity) == worst);
+            self.failing.add(importance, || {
+                Row::of(record, worst.map(|it| it.message.as_str()))
             });
         }
         if record.verdict == Some(Verdict::Incomplete) {
@@ -197,6 +207,21 @@ impl Counts {
             .collect();
         all.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
         all
+    }
+
+    /// How many references run on each target, do not, are not known to, and have no GPU code.
+    pub fn by_target(&self) -> Vec<(&str, [u64; 4])> {
+        const COLUMNS: [FleetRuns; 4] = [
+            FleetRuns::Yes,
+            FleetRuns::No,
+            FleetRuns::Unknown,
+            FleetRuns::NoGpuCode,
+        ];
+        let mut names: Vec<&String> = self.targets.iter().map(|((name, _), _)| name).collect();
+        names.dedup();
+        let of = |name: &String| COLUMNS.map(|runs| self.targets.of(&(name.clone(), runs)));
+        let targets = names.into_iter().map(|name| (name.as_str(), of(name)));
+        targets.collect()
     }
 
     /// What became of the records, as they came: judged, failed, skipped.

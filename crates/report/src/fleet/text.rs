@@ -71,6 +71,17 @@ fn summary(counts: &Counts, totals: &FleetTotals) -> String {
         });
         list(&mut text, lines, rules.len() as u64);
     }
+    let targets = counts.by_target();
+    if !targets.is_empty() {
+        text.push_str("\nTargets:\n");
+        let lines = targets.iter().map(|(name, [yes, no, unknown, without])| {
+            let name = one_line(name);
+            format!(
+                "  {name}: {yes} run, {no} do not, {unknown} unknown, {without} without GPU code"
+            )
+        });
+        list(&mut text, lines, targets.len() as u64);
+    }
     let order = match (counts.knows_pods, counts.knows_pulls) {
         (true, _) => ", most Pods first",
         (_, true) => ", most pulls first",
@@ -81,6 +92,12 @@ fn summary(counts: &Counts, totals: &FleetTotals) -> String {
         &format!("Tags that lie{order}"),
         counts.lies.items(),
         counts.lies.total,
+    );
+    rows(
+        &mut text,
+        &format!("Other images that fail{order}"),
+        counts.failing.items(),
+        counts.failing.total,
     );
     rows(
         &mut text,

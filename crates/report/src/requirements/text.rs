@@ -64,7 +64,7 @@ fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
         }
     }
     if let Some(floor) = needs.driver {
-        fields.push(("driver", driver(floor)));
+        fields.push(("driver", driver(floor, needs.has_gpu_code)));
     }
     if let Some(compat) = needs.cuda_compat {
         fields.push((
@@ -95,13 +95,13 @@ fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
     fields
 }
 
-fn driver(floor: &DriverFloor) -> String {
+fn driver(floor: &DriverFloor, has_gpu_code: bool) -> String {
     let cuda = &floor.cuda;
     match (&floor.compatible, &floor.native) {
-        (Some(compatible), Some(native)) => {
+        (Some(compatible), Some(native)) if has_gpu_code => {
             format!("{compatible} or newer for CUDA {cuda}; for PTX, {native} or newer")
         }
-        (Some(only), None) | (None, Some(only)) => format!("{only} or newer for CUDA {cuda}"),
+        (Some(only), _) | (None, Some(only)) => format!("{only} or newer for CUDA {cuda}"),
         (None, None) => format!("one for CUDA {cuda}"),
     }
 }

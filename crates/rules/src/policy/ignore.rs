@@ -58,14 +58,14 @@ impl Ignore {
     pub fn concerns(&self, name: &str) -> bool {
         self.image.as_ref().is_none_or(|pattern| {
             let full = || Some(name.parse::<Name>().ok()?.canonical().to_string());
-            glob(name, pattern) || full().is_some_and(|full| glob(&full, pattern))
+            matches_path(name, pattern) || full().is_some_and(|full| glob(&full, pattern))
         })
     }
 
     /// Whether it applies to findings about this file. Without a pattern it also applies to findings about no file.
     pub fn covers(&self, path: Option<&str>) -> bool {
         let pattern = self.path.as_ref();
-        pattern.is_none_or(|pattern| path.is_some_and(|path| glob(path, pattern)))
+        pattern.is_none_or(|pattern| path.is_some_and(|path| matches_path(path, pattern)))
     }
 
     /// The reason for a suppressed finding.
@@ -75,4 +75,10 @@ impl Ignore {
             expires: self.expires.map(|day| day.to_string()),
         }
     }
+}
+
+/// Whether a pattern matches a path, either of which may begin with `./`.
+fn matches_path(path: &str, pattern: &str) -> bool {
+    let plain = |path| str::strip_prefix(path, "./").unwrap_or(path);
+    glob(plain(path), plain(pattern))
 }

@@ -38,10 +38,13 @@ pub fn consequence(facts: &[Boxed]) -> Consequence {
     facts.iter().map(of).min().unwrap_or(Consequence::Other)
 }
 
-/// What an element is about: the element itself if it is text, else its `subject`, `name` or `claim`.
+/// What an element is about: the element itself if it is text, the subject and version of a claim, else its `subject`, `name` or `claim`.
 pub fn subject(item: &dyn Val) -> Option<String> {
     if let Some(text) = text(item) {
         return Some(text.to_owned());
+    }
+    if let Some(claim) = claim(item) {
+        return Some(format!("{} {}", claim.subject, claim.version));
     }
     let mut keys = ["subject", "name", "claim"].into_iter();
     keys.find_map(|key| subject(field(item, key)?))

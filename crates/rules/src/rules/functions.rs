@@ -88,7 +88,7 @@ pub const FUNCTIONS: &[Function] = &[
         name: "renamed",
         arguments: 4,
         gives: Gives::Text,
-        meaning: "`renamed(reference, text, claimed, version)`: the reference with another version in the place and spelling of a claim: `renamed(\"train:cu118\", \"cu118\", \"11.8\", \"12.8.90\")` is `train:cu128`",
+        meaning: "`renamed(reference, text, claimed, version)`: the reference with another version in the place and spelling of a claim: `renamed(\"train:cu118\", \"cu118\", \"11.8\", \"12.8.90\")` is `train:cu128`; the reference as it is if it has the other version already",
     },
     Function {
         name: "glob",

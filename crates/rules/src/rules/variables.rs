@@ -12,6 +12,7 @@ use super::loader;
 use super::tables::Tables;
 use super::value::{self, Boxed};
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::version;
 use imgcheck_model::claims::unpublished::{Reference, unpublished};
 
 /// Variables that are expensive and rarely needed: computed when an expression first mentions them.
@@ -21,6 +22,7 @@ pub struct Variables<'f> {
     mapped: Computed,
     unpublished: Computed,
     settings: Computed,
+    corrected: Computed,
 }
 
 /// A variable, once an expression has mentioned it; `None` if it is missing.
@@ -35,6 +37,7 @@ impl<'f> Variables<'f> {
             mapped: OnceLock::new(),
             unpublished: OnceLock::new(),
             settings: OnceLock::new(),
+            corrected: OnceLock::new(),
         }
     }
 
@@ -73,12 +76,34 @@ impl<'f> Variables<'f> {
         value::shared(&settings.faults(environment, self.facts)).map(Some)
     }
 
+    /// `image.corrected`; `None` if no image was read.
+    fn corrected(&self) -> std::result::Result<Option<Boxed<'static>>, String> {
+        let Some(versions) = &self.facts.versions else {
+            return Ok(None);
+        };
+        let mut reference = self.facts.image.reference.clone();
+        let claims = self.facts.claims.iter();
+        for claim in claims.filter(|it| matches!(it.origin.as_str(), "tag" | "repository")) {
+            let found = versions.get(&claim.subject);
+            let wrong = found.filter(|it| version::meets(it, &claim.version) == Some(false));
+            if let Some(found) = wrong {
+                reference = version::renamed(&reference, &claim.text, &claim.version, found);
+            }
+        }
+        value::shared(&reference).map(Some)
+    }
+
     /// # Errors
     ///
     /// A variable that an expression needed could not be computed: it is not a missing fact.
     pub fn check(&self) -> Result<()> {
-        let mut computed = [&self.mapped, &self.unpublished, &self.settings].into_iter();
-        let problem = computed.find_map(|it| it.get()?.as_ref().err());
+        let computed = [
+            &self.mapped,
+            &self.unpublished,
+            &self.settings,
+            &self.corrected,
+        ];
+        let problem = computed.iter().find_map(|it| it.get()?.as_ref().err());
         problem.map_or(Ok(()), |problem| Err(unserialized(problem)))
     }
 }
@@ -95,6 +120,7 @@ impl VariableResolver for Variables<'_> {
             "loader.mapped" => self.mapped.get_or_init(|| self.mapped()),
             "image.unpublished" => self.unpublished.get_or_init(|| self.unpublished()),
             "image.settings" => self.settings.get_or_init(|| self.settings()),
+            "image.corrected" => self.corrected.get_or_init(|| self.corrected()),
             _ => return self.tables.resolve(variable),
         };
         let value = computed.as_ref().ok()?.as_deref();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::fleet::counts::{Counts, Row, numbers};
-use crate::fleet::record::{FleetRuns, FleetStatus};
+use crate::fleet::record::FleetStatus;
 use crate::fleet::tally::Top;
 use imgcheck_rules::rules::RuleSet;
 
@@ -182,22 +182,15 @@ pub(super) fn against(counts: &Counts, named: &str) -> Option<Against> {
 
 /// How many run on each target.
 pub(super) fn targets(counts: &Counts) -> Vec<TargetView> {
-    let mut names: Vec<&String> = counts.targets.iter().map(|((name, _), _)| name).collect();
-    names.dedup();
-    let targets = names.into_iter().take(BARS).map(|name| {
-        let count = |runs| counts.targets.of(&(name.clone(), runs));
-        let (yes, no, unknown) = (
-            count(FleetRuns::Yes),
-            count(FleetRuns::No),
-            count(FleetRuns::Unknown),
-        );
+    let targets = counts.by_target().into_iter().take(BARS);
+    let targets = targets.map(|(name, [yes, no, unknown, without])| {
         let all = yes + no + unknown;
         TargetView {
-            name: name.clone(),
+            name: name.to_owned(),
             yes: grouped(yes),
             no: grouped(no),
             unknown: grouped(unknown),
-            without: grouped(count(FleetRuns::NoGpuCode)),
+            without: grouped(without),
             widths: (percent(yes, all), percent(no, all), percent(unknown, all)),
         }
     });
