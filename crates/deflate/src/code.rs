@@ -2,15 +2,15 @@
 //!
 //! The low bits of the input are the index. An entry is a number:
 //!
-//! | bits | literals | length or distance | escape |
+//! | bits | literal | length or distance | escape |
 //! |---|---|---|---|
 //! | 0–5 | bits of the input that it stands for | the same, with the extra bits | bits of the index or of the code |
-//! | 6–7 | how many literals, 1 to 3 | 0 | 0 |
-//! | 8–12 | first literal | bits without the extra bits | 0 |
-//! | 13–15 | first literal | 0 | 1 for a second lookup, 2 for the end, 4 for no meaning |
-//! | 16–31 | second and third literal | smallest value | where the second table begins |
+//! | 6 | 1 | 0 | 0 |
+//! | 8–12 | the literal | bits without the extra bits | 0 |
+//! | 13–15 | the literal | 0 | 1 for a second lookup, 2 for the end, 4 for no meaning |
+//! | 16–31 | 0 | smallest value | where the second table begins |
 //!
-//! Several literals in one entry are a method of Intel's ISA-L; lengths with their extra bits are one of libdeflate.
+//! Lengths with their extra bits are a method of libdeflate.
 
 use crate::bits::low;
 use crate::error::Invalid;
@@ -19,7 +19,6 @@ use crate::error::Invalid;
 pub const LONGEST: u32 = 15;
 
 const LITERAL: u32 = 1 << 6;
-const LITERALS: u32 = 3 << 6;
 const LONGER: u32 = 1 << 13;
 const END: u32 = 2 << 13;
 const INVALID: u32 = 4 << 13;
@@ -65,22 +64,16 @@ impl Entry {
         self.0 & 63
     }
 
-    /// Whether it is one literal or several.
+    /// Whether it is a literal.
     #[inline(always)]
     pub fn is_literal(self) -> bool {
-        self.0 & LITERALS != 0
+        self.0 & LITERAL != 0
     }
 
-    /// How many literals it has.
+    /// The literal.
     #[inline(always)]
-    pub fn literals(self) -> usize {
-        (self.0 >> 6 & 3) as usize
-    }
-
-    /// The literals, the first in the lowest bits. Zeros follow.
-    #[inline(always)]
-    pub fn bytes(self) -> u32 {
-        self.0 >> 8
+    pub fn byte(self) -> u8 {
+        (self.0 >> 8) as u8
     }
 
     /// Whether it is neither a literal nor a value.
@@ -92,12 +85,12 @@ impl Entry {
     /// Whether a second lookup follows.
     #[inline(always)]
     pub fn is_longer(self) -> bool {
-        self.0 & (LITERALS | LONGER) == LONGER
+        self.0 & (LITERAL | LONGER) == LONGER
     }
 
     /// Whether it is the end of a block.
     pub fn is_end(self) -> bool {
-        self.0 & (LITERALS | END) == END
+        self.0 & (LITERAL | END) == END
     }
 
     /// A length or a distance; `bits` is what the entry was looked up with.
@@ -182,23 +175,6 @@ impl<const BITS: u32, const SIZE: usize> Table<BITS, SIZE> {
     fn fill(&mut self, from: usize, length: u32, end: usize, entry: Entry) {
         let entries = self.0[from..end].iter_mut();
         entries.step_by(1 << length).for_each(|it| *it = entry);
-    }
-
-    /// Makes this the table of the same code with as many literals in an entry as there is room for.
-    pub fn pack(&mut self, single: &Self) {
-        self.0[Self::FIRST..].copy_from_slice(&single.0[Self::FIRST..]);
-        for (at, packed) in self.0[..Self::FIRST].iter_mut().enumerate() {
-            let mut all = single.0[at];
-            while all.is_literal() && all.literals() < 3 {
-                let next = single.0[at >> all.bits()];
-                if !next.is_literal() || all.bits() + next.bits() > BITS {
-                    break;
-                }
-                let byte = next.bytes() << (8 * all.literals());
-                all = Entry((all.0 + LITERAL + next.bits()) | byte << 8);
-            }
-            *packed = all;
-        }
     }
 
     /// The entry of the next code, and how many bits come before its own.

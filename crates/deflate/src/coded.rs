@@ -1,8 +1,7 @@
 //! The codes of a block (RFC 1951, "Compressed blocks"): a fast loop, and a careful one where input or output end.
 
 use crate::bits::peek;
-use crate::code::Entry;
-use crate::codes::{Codes, Distances, Literals};
+use crate::codes::Codes;
 use crate::error::Invalid;
 use crate::stream::{Input, Output, Stop};
 use crate::symbol::{CHUNK, Symbol, put, repeat};
@@ -23,7 +22,7 @@ pub fn coded<S: Symbol>(
         *pending = output.copy(length, distance);
     }
     while pending.is_none() {
-        fast(codes.fastest(), &codes.distances, input, output)?;
+        fast(codes, input, output)?;
         match careful(codes, input, output)? {
             Step::Copy(length, distance) => *pending = output.copy(length, distance),
             Step::Literal => {}
@@ -65,7 +64,7 @@ fn careful<S: Symbol>(
         return Ok(Step::Stop(Stop::Output));
     };
     if entry.is_literal() {
-        *room = S::from_byte(entry.bytes() as u8);
+        *room = S::from_byte(entry.byte());
         output.at += 1;
         input.bit += used as usize;
         return Ok(Step::Literal);
@@ -89,8 +88,7 @@ fn careful<S: Symbol>(
 
 /// Reads codes as long as there are many bytes of input and output. It leaves the end of a block, and what is invalid, to [`careful`].
 fn fast<S: Symbol>(
-    literals: &Literals,
-    distances: &Distances,
+    codes: &Codes,
     input: &mut Input<'_>,
     output: &mut Output<'_, S>,
 ) -> Result<(), Invalid> {
@@ -103,6 +101,7 @@ fn fast<S: Symbol>(
     if input.bit / 8 > last {
         return Ok(());
     }
+    let (literals, distances) = (&codes.literals, &codes.distances);
     let (symbols, history) = (&mut *output.symbols, output.history);
     let mut at = output.at;
     let mut reader = Reader::new(input);
@@ -111,62 +110,71 @@ fn fast<S: Symbol>(
             break (reader.position(), Ok(()));
         }
         reader.refill();
-        let mut entry = literals.first(reader.bits);
-        if entry.is_literal() {
-            put(symbols, at, u64::from(entry.bytes()));
-            at += entry.literals();
-            reader.consume(entry);
-            entry = literals.first(reader.bits);
-            if entry.is_literal() {
-                put(symbols, at, u64::from(entry.bytes()));
-                at += entry.literals();
-                reader.consume(entry);
-                entry = literals.first(reader.bits);
-                if entry.is_literal() {
-                    put(symbols, at, u64::from(entry.bytes()));
-                    at += entry.literals();
-                    reader.consume(entry);
+        let mut found = codes.packed.find(reader.bits);
+        put(symbols, at, u64::from(found.bytes()));
+        at += found.literals();
+        reader.consume(found.number());
+        if found.is_only_literals() {
+            found = codes.packed.find(reader.bits);
+            put(symbols, at, u64::from(found.bytes()));
+            at += found.literals();
+            reader.consume(found.number());
+            if found.is_only_literals() {
+                found = codes.packed.find(reader.bits);
+                put(symbols, at, u64::from(found.bytes()));
+                at += found.literals();
+                reader.consume(found.number());
+                if found.is_only_literals() {
                     continue;
                 }
             }
         }
-        let before = reader.position();
-        if entry.is_escape() {
-            if entry.is_longer() {
-                reader.consume(entry);
-                entry = literals.second(entry, reader.bits);
+        let (length, mut used) = if found.has_length() {
+            (found.length(), found.number() & 63)
+        } else {
+            let mut used = 0;
+            let mut entry = literals.first(reader.bits);
+            if entry.is_escape() {
+                if entry.is_longer() {
+                    used = entry.bits();
+                    reader.consume(entry.number());
+                    entry = literals.second(entry, reader.bits);
+                }
+                if entry.is_escape() {
+                    break (reader.position() - used as usize, Ok(()));
+                }
             }
             if entry.is_literal() {
-                put(symbols, at, u64::from(entry.bytes()));
+                put(symbols, at, u64::from(entry.byte()));
                 at += 1;
-                reader.consume(entry);
+                reader.consume(entry.number());
                 continue;
             }
-            if entry.is_escape() {
-                break (before, Ok(()));
-            }
-        }
-        let length = entry.value(reader.bits);
-        reader.consume(entry);
+            let length = entry.value(reader.bits);
+            reader.consume(entry.number());
+            (length, used + entry.bits())
+        };
         reader.refill();
         let mut entry = distances.first(reader.bits);
         if entry.is_escape() {
             if entry.is_longer() {
-                reader.consume(entry);
+                used += entry.bits();
+                reader.consume(entry.number());
                 entry = distances.second(entry, reader.bits);
             }
             if entry.is_escape() {
-                break (before, Ok(()));
+                at -= found.literals();
+                break (reader.position() - used as usize, Ok(()));
             }
         }
         let distance = entry.value(reader.bits);
-        reader.consume(entry);
+        reader.consume(entry.number());
         if distance <= at {
             repeat(symbols, at, distance, length);
         } else if distance - at <= history.len() {
             repeat_history(symbols, at, distance, length, history);
         } else {
-            break (before, Err(Invalid::Distance));
+            break (reader.position(), Err(Invalid::Distance));
         }
         at += length;
     };
@@ -212,10 +220,10 @@ impl<'a> Reader<'a> {
     }
 
     #[inline(always)]
-    fn consume(&mut self, entry: Entry) {
-        self.bits >>= entry.bits();
+    fn consume(&mut self, entry: u32) {
+        self.bits >>= entry & 63;
         // The higher bits do not matter.
-        self.count = self.count.wrapping_sub(entry.number());
+        self.count = self.count.wrapping_sub(entry);
     }
 
     #[inline(always)]

@@ -6,18 +6,17 @@ use std::sync::OnceLock;
 use crate::bits::Bits;
 use crate::code::{Entry, Table};
 use crate::error::Invalid;
+use crate::packed::{self, Packed};
 
 /// The two codes of a block.
 #[derive(Clone)]
 pub struct Codes {
     /// Literals, the end of the block, and lengths.
     pub literals: Literals,
-    /// The same, with several literals in an entry, if [`Codes::pack`] was called.
-    pub packed: Literals,
+    /// The same, with several symbols in an entry.
+    pub packed: Packed,
     /// Distances.
     pub distances: Distances,
-    /// Whether there are packed ones.
-    pub is_packed: bool,
 }
 
 /// The code of literals, the end of the block, and lengths.
@@ -25,7 +24,7 @@ pub type Literals = Table<LITERAL_BITS, 8192>;
 /// The code of distances.
 pub type Distances = Table<DISTANCE_BITS, 2048>;
 
-const LITERAL_BITS: u32 = 12;
+const LITERAL_BITS: u32 = packed::BITS;
 const DISTANCE_BITS: u32 = 9;
 
 /// Most lengths that a header has.
@@ -37,9 +36,8 @@ impl Codes {
     pub fn new() -> Self {
         Codes {
             literals: Table::new(),
-            packed: Table::new(),
+            packed: Packed::new(),
             distances: Table::new(),
-            is_packed: false,
         }
     }
 
@@ -57,23 +55,8 @@ impl Codes {
             let mut codes = Box::new(Codes::new());
             // Both are complete.
             let _ = codes.build(&lengths, &[5; 32]);
-            codes.pack();
             codes
         })
-    }
-
-    /// Puts several literals into one entry: worth it for a block that is not short.
-    pub fn pack(&mut self) {
-        self.packed.pack(&self.literals);
-        self.is_packed = true;
-    }
-
-    /// The table to read several literals at a time with.
-    pub fn fastest(&self) -> &Literals {
-        match self.is_packed {
-            true => &self.packed,
-            false => &self.literals,
-        }
     }
 
     /// Reads the codes of a block of type 2, behind its type.
@@ -92,8 +75,8 @@ impl Codes {
     }
 
     fn build(&mut self, literals: &[u8], distances: &[u8]) -> Result<(), Invalid> {
-        self.is_packed = false;
         self.literals.build(literals, &LITERALS)?;
+        self.packed.pack(&self.literals);
         self.distances.build(distances, &DISTANCES)
     }
 }
@@ -125,7 +108,7 @@ fn code_lengths(bits: &mut Bits<'_>, lengths: &mut [u8; 320]) -> Result<(usize, 
         let next = bits.peek();
         let entry = code.first(next);
         bits.skip(entry.bits());
-        let symbol = entry.bytes() as u8;
+        let symbol = entry.byte();
         let (value, times) = match symbol {
             16 => (
                 at.checked_sub(1).map(|it| lengths[it]),

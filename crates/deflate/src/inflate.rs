@@ -7,9 +7,6 @@ use crate::error::Invalid;
 use crate::stream::{Input, Output, Stop};
 use crate::symbol::Symbol;
 
-/// Symbols of a block after which the codes are packed.
-const SHORT: usize = 4 << 10;
-
 /// Where the blocks are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
@@ -61,7 +58,7 @@ impl Inflate {
                 Place::Header => self.header(input)?,
                 Place::Stored { left } => self.stored(input, output, left),
                 Place::Fixed => coded(Codes::fixed(), &mut self.pending, input, output)?,
-                Place::Dynamic => self.dynamic(input, output)?,
+                Place::Dynamic => coded(&self.codes, &mut self.pending, input, output)?,
                 Place::Ended => Some(Stop::End),
             };
             if let Some(stop) = stop {
@@ -120,27 +117,6 @@ impl Inflate {
             _ if output.at == output.symbols.len() => Some(Stop::Output),
             _ => Some(Stop::Input),
         }
-    }
-
-    fn dynamic<S: Symbol>(
-        &mut self,
-        input: &mut Input<'_>,
-        output: &mut Output<'_, S>,
-    ) -> Result<Option<Stop>, Invalid> {
-        if self.codes.is_packed || output.symbols.len() - output.at <= SHORT {
-            return coded(&self.codes, &mut self.pending, input, output);
-        }
-        let mut short = Output {
-            symbols: &mut output.symbols[..output.at + SHORT],
-            ..*output
-        };
-        let stop = coded(&self.codes, &mut self.pending, input, &mut short);
-        output.at = short.at;
-        if stop == Ok(Some(Stop::Output)) {
-            self.codes.pack();
-            return Ok(None);
-        }
-        stop
     }
 }
 

@@ -12,6 +12,7 @@ mod find;
 mod header;
 mod inflate;
 mod members;
+mod packed;
 mod parallel;
 mod reader;
 mod stream;
