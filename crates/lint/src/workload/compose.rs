@@ -14,6 +14,9 @@ use crate::lint::compose;
 use imgcheck_base::document::Node;
 use imgcheck_launch::{Overlay, known_user};
 
+/// What brings files into a service beside its `volumes`.
+const OTHER_FILES: [&str; 5] = ["configs", "secrets", "volumes_from", "extends", "develop"];
+
 /// A text with the defaults of its variables; what has none stays.
 fn interpolated(text: &str) -> String {
     compose::interpolated(text).text
@@ -91,6 +94,7 @@ impl Service<'_> {
             env: variables,
             unknown,
             mounts,
+            mounts_known: !OTHER_FILES.iter().any(|it| service.get(it).is_some()),
             gpu: self.gpu(),
             runtime_class: runtime.and_then(|it| {
                 Some(RuntimeClass {

@@ -57,6 +57,8 @@ pub struct Container {
     pub unknown: Vec<Unknown>,
     /// Volumes and files that are mounted into it.
     pub mounts: Vec<Mount>,
+    /// All that it gets beside the files of its image is in `mounts`: nothing that is not in the input brings more.
+    pub mounts_known: bool,
     /// The GPUs that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRequest>,

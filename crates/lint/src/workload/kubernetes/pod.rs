@@ -99,6 +99,7 @@ impl<'p> Template<'p> {
             unknown: environment.unknown,
             default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
             mounts,
+            mounts_known: false,
             gpu: self.gpu(container),
             misspelled_gpus: self.misspelled_gpus(container),
             gpus: Vec::new(),
