@@ -37,7 +37,7 @@ use std::rc::Rc;
 use oci_spec::image::ImageConfiguration;
 
 use imgcheck_base::gap::Gap;
-use imgcheck_base::lexical::directory_of;
+use imgcheck_base::lexical::{directory_of, is_below};
 use imgcheck_image::{RootFilesystem, configuration};
 
 use chain::Chain;
@@ -107,7 +107,7 @@ pub struct Launch {
 pub struct MissingOperand {
     /// Its absolute path.
     pub path: String,
-    /// No link leads from there to what may bring it.
+    /// No volume may bring it, not even through a link.
     pub is_certain: bool,
 }
 
@@ -144,6 +144,11 @@ impl Launch {
         let changes = facts::changes(&before, &last.environment, |it| knowledge.is_relevant(it));
         launch.changes = changes;
         launch.fill(&mut chain, program, &first);
+        let volumes = configuration::volumes(config);
+        let is_mounted = |path: &str| volumes.iter().any(|volume| is_below(path, volume));
+        launch
+            .failures
+            .retain(|it| it.kind != "missing" || !is_mounted(&it.subject));
         launch
     }
 
@@ -242,7 +247,8 @@ impl Launch {
         let is_missing = |it: &String| chain.root.resolve(it).is_err() && !chain.is_unknown(it);
         let missing = operands.map(|it| self.absolute(it)).filter(is_missing);
         let operand = |path: String| MissingOperand {
-            is_certain: !chain.is_unknown(&chain.root.destination(&path)),
+            is_certain: !chain.overlay.other_volumes
+                && !chain.is_unknown(&chain.root.destination(&path)),
             path,
         };
         missing.map(operand).collect()

@@ -92,16 +92,16 @@ fn a_script_of_python_is_in_the_image_or_in_a_volume() {
     ] {
         let mounts = format!("{start}\nvolumeMounts: [{{name: code, mountPath: {mount}}}]");
         let (_, report) = Input::new(&pod(&mounts, volumes)).json(&[]);
-        assert_eq!(scripts(containers(&report)[0]), expected, "{start} {mount}");
+        assert_eq!(failure(containers(&report)[0]), expected, "{start} {mount}");
     }
 }
 
-/// The finding on the script of a container, else the code of its only gap.
-fn scripts(container: &Value) -> String {
+/// The finding on the program or script of a container, and the codes of its gaps.
+fn failure(container: &Value) -> String {
     let gaps = container["gaps"].as_array().into_iter().flatten();
     let codes: Vec<&str> = gaps.filter_map(|it| it["code"].as_str()).collect();
     let mut found = findings(container).into_iter();
-    match found.find(|it| it.starts_with("deploy-script-missing")) {
+    match found.find(|it| it.contains("-missing")) {
         Some(finding) => format!("{finding}{}", codes.concat()),
         None => codes.concat(),
     }
@@ -123,7 +123,7 @@ fn a_volume_brings_a_script_through_a_link() {
         crate::launch::archive::write(&archive, &config, &[testkit::symlink("src", "/data/src")]);
         input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
         let (_, report) = input.json(&[]);
-        assert_eq!(scripts(containers(&report)[0]), expected, "{mount}");
+        assert_eq!(failure(containers(&report)[0]), expected, "{mount}");
     }
 }
 
@@ -143,8 +143,8 @@ fn a_script_is_missing_in_objects_whose_controllers_bring_no_files() {
             "ray.io/v1",
             "RayCluster",
             format!("{{headGroupSpec: {{template: {template}}}}}"),
-            // Ray starts behind the script.
-            "launch-not-understoodlaunch-not-understood",
+            // The image has no bash, in which KubeRay starts Ray.
+            "launch-program-missing",
         ),
         (
             "ray.io/v1",
@@ -165,11 +165,11 @@ fn a_script_is_missing_in_objects_whose_controllers_bring_no_files() {
         let line = text.replace("IMAGE", IMAGE);
         let column = line.lines().nth(3).and_then(|it| it.find("[python3"));
         let expected = match expected {
-            "deploy-script-missing" => format!("{expected} 4:{}", column.unwrap() + 1),
-            gap => gap.to_owned(),
+            gap if gap.starts_with("launch-not") => gap.to_owned(),
+            rule => format!("{rule} 4:{}", column.unwrap() + 1),
         };
         let (_, report) = Input::new(&text).json(&[]);
-        assert_eq!(scripts(containers(&report)[0]), expected, "{kind}");
+        assert_eq!(failure(containers(&report)[0]), expected, "{kind}");
     }
     let compose = "services:\n  train:\n    image: IMAGE\n    command: python3 /src/train.py\n";
     for (more, expected) in [
@@ -178,8 +178,86 @@ fn a_script_is_missing_in_objects_whose_controllers_bring_no_files() {
         ("    configs: [train]\n", "launch-not-understood"),
     ] {
         let (_, report) = Input::new(&format!("{compose}{more}")).json(&[]);
-        assert_eq!(scripts(containers(&report)[0]), expected, "{more}");
+        assert_eq!(failure(containers(&report)[0]), expected, "{more}");
     }
+}
+
+/// A program that no directory of PATH has, and that nothing brings.
+#[test]
+fn a_program_is_in_the_image_or_in_a_volume() {
+    let volumes = "volumes: [{name: v, emptyDir: {}}]\ninitContainers: [{name: copy, image: IMAGE, command: [python3, -c, pass]}]";
+    let mounted =
+        |path: &str| format!("\nvolumeMounts: [{{name: v, mountPath: {path}, subPath: x}}]");
+    let finding = "launch-program-missing 10:16";
+    for (start, mount, expected) in [
+        ("command: [serve, --all]", "/data", finding),
+        ("command: [/app/start.sh]", "/data", finding),
+        ("command: [python3 train.py]", "/data", finding),
+        ("args: [serve]", "/data", "launch-program-missing 10:13"),
+        (
+            "command: [serve]",
+            "/usr/local/bin",
+            "launch-not-understoodoverlay-unknown",
+        ),
+        (
+            "command: [serve]",
+            "/usr/local/bin/serve",
+            "launch-not-understood",
+        ),
+        ("command: [serve]", "/usr/local/bin/other", finding),
+        ("command: [/app/start.sh]", "/app", "launch-not-understood"),
+        (
+            "command: [./start.sh]\nworkingDir: /app",
+            "/app",
+            "launch-not-understood",
+        ),
+        ("command: [./start.sh]\nworkingDir: /app", "/data", finding),
+        ("command: [nvidia-smi]", "/data", ""),
+        ("command: [$(PROGRAM)]", "/data", "launch-not-understood"),
+        // The ConfigMap may set PATH.
+        (
+            "command: [serve]\nenvFrom: [{configMapRef: {name: m}}]",
+            "/data",
+            "launch-not-understoodoverlay-unknown",
+        ),
+        (
+            "command: [/app/start.sh]\nenvFrom: [{configMapRef: {name: m}}]",
+            "/data",
+            "launch-program-missing 10:16overlay-unknown",
+        ),
+        (
+            "command: [python3]\nlifecycle: {postStart: {exec: {command: [nosuch]}}}\nlivenessProbe: {exec: {command: [nosuch]}}",
+            "/data",
+            "",
+        ),
+        (
+            "command: [python3]\nenv: [{name: PATH, value: /usr/local/nvidia/bin:/usr/local/bin}]",
+            "/data",
+            "",
+        ),
+        (
+            "command: [python3]\nenv: [{name: PATH, value: '/opt/bin:$PATH'}]",
+            "/data",
+            "launch-program-missing 11:15",
+        ),
+    ] {
+        let (_, report) =
+            Input::new(&pod(&format!("{start}{}", mounted(mount)), volumes)).json(&[]);
+        let main = containers(&report)
+            .into_iter()
+            .find(|it| it["role"] == "main");
+        assert_eq!(failure(main.unwrap()), expected, "{start} {mount}");
+    }
+    let text = pod("command: [python]", "");
+    let (code, report) =
+        Input::new(&text.replace("command: [python]", "command: [pyton3]")).json(&[]);
+    let finding = &containers(&report)[0]["findings"][0];
+    let message = "the command starts `pyton3`, which is not in the image: `exec: \"pyton3\": executable file not found in $PATH`";
+    let help = "write `python3`, which is in the image, or install `pyton3`";
+    assert_eq!(
+        (code, &finding["message"], &finding["help"]),
+        (1, &json!(message), &json!(help))
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::evidence::{Scope, Search};
 use super::facts::{
-    Container, Evidence, EvidenceKind, GpuRequest, Mount, RuntimeClass, Unknown, Variable, Workload,
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, RuntimeClass, Unknown, Variable,
+    Workload, may_set_path,
 };
 use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
@@ -90,11 +91,12 @@ impl Service<'_> {
                 working_directory: service.text_of("working_dir").map(interpolated),
                 user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+                other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
+                other_search_path: may_set_path(&unknown),
             },
             env: variables,
             unknown,
             mounts,
-            mounts_known: !OTHER_FILES.iter().any(|it| service.get(it).is_some()),
             gpu: self.gpu(),
             runtime_class: runtime.and_then(|it| {
                 Some(RuntimeClass {

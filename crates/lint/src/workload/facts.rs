@@ -57,8 +57,6 @@ pub struct Container {
     pub unknown: Vec<Unknown>,
     /// Volumes and files that are mounted into it.
     pub mounts: Vec<Mount>,
-    /// All that it gets beside the files of its image is in `mounts`: nothing that is not in the input brings more.
-    pub mounts_known: bool,
     /// The GPUs that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRequest>,
@@ -215,6 +213,12 @@ pub struct RuntimeClass {
     pub name: String,
     /// Where it is named.
     pub location: Location,
+}
+
+/// Whether something that is not in the manifest may set PATH.
+pub(super) fn may_set_path(unknown: &[Unknown]) -> bool {
+    let mut variables = unknown.iter().map(|it| it.variable.as_deref());
+    variables.any(|it| it.is_none_or(|it| it == "PATH"))
 }
 
 impl Role {

@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::scheduling;
 use crate::workload::facts::{
     Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Variable,
+    may_set_path,
 };
 use crate::workload::placement::Placement;
 use crate::workload::shape::LISTS;
@@ -94,12 +95,13 @@ impl<'p> Template<'p> {
                 working_directory: container.text_of("workingDir").map(str::to_owned),
                 user: self.user(container),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+                other_volumes: true,
+                other_search_path: may_set_path(&environment.unknown),
             },
             env: environment.variables,
             unknown: environment.unknown,
             default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
             mounts,
-            mounts_known: false,
             gpu: self.gpu(container),
             misspelled_gpus: self.misspelled_gpus(container),
             gpus: Vec::new(),
