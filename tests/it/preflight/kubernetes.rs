@@ -238,7 +238,7 @@ fn a_program_is_in_the_image_or_in_a_volume() {
         (
             "command: [python3]\nenv: [{name: PATH, value: '/opt/bin:$PATH'}]",
             "/data",
-            "launch-program-missing 11:15",
+            "launch-program-missing 11:34",
         ),
     ] {
         let (_, report) =
