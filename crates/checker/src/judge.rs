@@ -10,6 +10,7 @@ use super::analyze::{Analysis, parsed_reference};
 use super::request::ImageRequest;
 use super::state::Checker;
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::finding::Finding;
 use imgcheck_model::process::LoaderFacts;
@@ -17,6 +18,9 @@ use imgcheck_model::targets::{self, Target};
 use imgcheck_report::{FileReport, ImageReport, Inspection, Verdict};
 use imgcheck_rules::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subjects};
 use imgcheck_rules::rules::{Facts, Questions, Rule};
+
+/// Rules that report a command which certainly fails.
+const COMMAND_FAILS: [&str; 2] = ["deploy-script-missing", "launch-program-missing"];
 
 /// The report of an image, and the indexes of the ignores that one of its findings matched.
 pub(crate) struct Judgement {
@@ -97,7 +101,8 @@ fn judge_on(
         false => BTreeMap::new(),
     };
     let mut judged = policy.apply(found, typed, day);
-    let mut coverage = policy.acknowledge(&inspection.gaps, typed, day);
+    let gaps = unsettled(&inspection.gaps, &judged);
+    let mut coverage = policy.acknowledge(&gaps, typed, day);
     judged.used.append(&mut coverage.used);
     // The policy may have changed severities.
     judged.findings.sort_by_key(|it| Reverse(it.severity));
@@ -122,6 +127,15 @@ fn judge_on(
         },
         used_ignores: judged.used,
     })
+}
+
+/// The gaps without those about the start of a command that certainly fails.
+fn unsettled(gaps: &[Gap], judged: &PolicyOutcome) -> Vec<Gap> {
+    let ignored = judged.ignored.iter().map(|it| &it.finding);
+    let mut findings = judged.findings.iter().chain(ignored);
+    let fails = findings.any(|it| COMMAND_FAILS.contains(&it.rule.as_str()));
+    let is_open = |it: &&Gap| !fails || it.code != GapCode::LaunchNotUnderstood;
+    gaps.iter().filter(is_open).cloned().collect()
 }
 
 /// The findings that an image has on each target, beside those that it has everywhere.

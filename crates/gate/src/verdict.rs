@@ -57,6 +57,13 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    /// What is wrong with a container.
+    pub fn sentence(&self, container: &str) -> String {
+        format!("{container}: {} ({})", self.message, self.rule)
+    }
+}
+
 impl Judgement {
     /// A judgement of these containers.
     pub fn new(

@@ -28,6 +28,13 @@ pub fn labels(config: &ImageConfiguration) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The paths that the image expects volumes at.
+pub fn volumes(config: &ImageConfiguration) -> &[String] {
+    let config = config.config().as_ref();
+    let volumes = config.and_then(|config| config.volumes().as_ref());
+    volumes.map_or(&[], Vec::as_slice)
+}
+
 /// The build step (`history[].created_by`) of each of `layers` layers, lowest first; empty where it is not recorded.
 ///
 /// Steps without a layer (`empty_layer`) are skipped. If the history has fewer steps than layers, the upper layers have none; if it has

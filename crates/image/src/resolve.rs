@@ -3,6 +3,8 @@
 
 use thiserror::Error;
 
+use imgcheck_base::lexical::{directory_of, name_of};
+
 use super::{Access, Credentials, Node, NodeId, ROOT, RootFilesystem};
 
 /// Linux follows 40 symbolic links in one lookup (`MAXSYMLINKS`, `include/linux/namei.h`).
@@ -49,6 +51,29 @@ impl<'a> RootFilesystem<'a> {
     /// The node at a path. A symbolic link as the last component is not followed.
     pub fn entry(&self, path: &str) -> Option<Node<'_>> {
         self.walk(ROOT, path, false).ok().map(|id| self.node(id))
+    }
+
+    /// Where an absolute path leads, even if nothing is there: links are followed as far as the image has them.
+    pub fn destination(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        for _ in 0..MAX_LINKS {
+            let ends = path.match_indices('/').map(|(at, _)| at).skip(1);
+            let mut ends = ends.chain([path.len()]);
+            let Some(end) = ends.find(|end| self.resolve(&path[..*end]).is_err()) else {
+                return self.resolve(&path).map_or(path, Node::path);
+            };
+            let (above, rest) = (directory_of(&path[..end]), &path[end..]);
+            let above = self.resolve(above).map(Node::path).unwrap_or_default();
+            let above = above.trim_end_matches('/');
+            let missing = self.walk(ROOT, &path[..end], false);
+            let target = missing.ok().and_then(|id| self.symlink_target(id));
+            path = match target {
+                Some(target) if target.starts_with('/') => format!("{target}{rest}"),
+                Some(target) => format!("{above}/{target}{rest}"),
+                None => return format!("{above}/{}{rest}", name_of(&path[..end])),
+            };
+        }
+        path
     }
 
     /// The entries of the directory that a path refers to, in the order of their names; empty without such a directory.

@@ -3,6 +3,7 @@
 mod by_loader;
 mod end;
 mod host;
+mod missing;
 mod program;
 
 use std::collections::BTreeSet;
@@ -23,6 +24,7 @@ use super::written::Written;
 use imgcheck_base::gap::Gap;
 use imgcheck_base::lexical::name_of;
 use imgcheck_image::{Node, RootFilesystem};
+use missing::MissingProgram;
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
 const MAX_STEPS: usize = 50_000;
@@ -49,6 +51,8 @@ pub(crate) struct Chain<'r, 'k> {
     pub refreshes_cache: Option<Gap>,
     /// Why the container's first process does not start.
     pub failure: Option<StartFailure>,
+    /// The programs of scripts that the image does not have.
+    missing: Vec<MissingProgram>,
     steps: usize,
     nesting: usize,
     /// Whether the process at hand is the container's first one.
@@ -101,6 +105,7 @@ impl<'r, 'k> Chain<'r, 'k> {
             written: Written::default(),
             refreshes_cache: None,
             failure: None,
+            missing: Vec::new(),
             steps: MAX_STEPS,
             nesting: 0,
             is_main: true,
@@ -195,11 +200,8 @@ impl<'r, 'k> Chain<'r, 'k> {
     fn execute_missing(&mut self, process: Process, cause: &Rc<Cause>, name: &str) -> Outcome {
         if let Some(failure) = self.is_not_allowed(&process, cause) {
             self.failure = Some(failure);
-        } else if self.is_main {
-            self.note(
-                cause,
-                &format!("starts `{name}`, which is not in the image"),
-            );
+        } else {
+            self.add_missing(&process, cause, name);
         }
         if let Some(bash) = self.knowledge.shell(name_of(name))
             && let Ok(start) = ShellStart::new(&process, bash, !bash)

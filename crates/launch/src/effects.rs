@@ -114,7 +114,7 @@ impl Chain<'_, '_> {
             let Some(path) = path.and_then(|it| absolute(it, &process.directory)) else {
                 continue;
             };
-            let real = self.written.real(self.root, &path);
+            let real = self.root.destination(&path);
             let node = self.root.resolve(&real).ok();
             let is_private = node.is_some_and(|it| !it.allows(&stranger, Access::Read));
             if is_private && !self.knowledge.is_data(&real) {
@@ -142,7 +142,7 @@ impl Chain<'_, '_> {
                 self.note(cause, "changes files whose names are unknown");
                 continue;
             };
-            let real = self.written.real(self.root, &path);
+            let real = self.root.destination(&path);
             match mode {
                 permissions::Change::OfWriting => {}
                 permissions::Change::Opens => self.written.make_executable(&real),
@@ -156,7 +156,7 @@ impl Chain<'_, '_> {
     }
 
     pub fn write_path(&mut self, path: &str, is_directory: bool, cause: &Rc<Cause>) {
-        let real = self.written.real(self.root, path);
+        let real = self.root.destination(path);
         if self.written.is_linked(path) || self.is_dangling(&real) {
             self.note(cause, &format!("writes {path}, which leads through a link"));
         } else if !is_directory && !self.knowledge.is_data(&real) {

@@ -12,10 +12,10 @@ use imgcheck_image::Node;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StartFailure {
-    /// `user` or `group` (the image has none of this name), `permission` (the user may not execute the program), `variable` or `option` (the
-    /// dynamic loader prints something instead of running the program).
+    /// `user` or `group` (the image has none of this name), `missing` (the image does not have the program), `permission` (the user may not
+    /// execute it), `variable` or `option` (the dynamic loader prints something instead of running it).
     pub kind: String,
-    /// The user, the group, the variable with its value, or the option.
+    /// The user, the group, the program as the command names it, the variable with its value, or the option.
     pub subject: String,
     /// The program that does not run; empty if the container does not start.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -29,8 +29,11 @@ pub struct StartFailure {
     /// Who sets the variable, as in `launch.changes`; empty for others.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub from: String,
-    /// What the container engine or the loader says, or what it does.
+    /// What the container engine, the shell or the loader says, or what it does.
     pub message: String,
+    /// The program of the image whose name is most similar to that of a missing one; empty without one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nearest: String,
 }
 
 impl StartFailure {

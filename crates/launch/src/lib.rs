@@ -37,7 +37,7 @@ use std::rc::Rc;
 use oci_spec::image::ImageConfiguration;
 
 use imgcheck_base::gap::Gap;
-use imgcheck_base::lexical::directory_of;
+use imgcheck_base::lexical::{directory_of, is_below};
 use imgcheck_image::{RootFilesystem, configuration};
 
 use chain::Chain;
@@ -96,10 +96,19 @@ pub struct Launch {
     pub failures: Vec<StartFailure>,
     /// The dynamic loader, if that is the command which runs the program. The variables that its options stand for are in `environment`.
     pub loader: Option<LoaderCommand>,
-    /// Absolute paths that arguments name, without options, and that neither the image has nor anything else may bring.
-    pub missing_operands: Vec<String>,
+    /// Files that arguments name, without options, and that neither the image has nor a volume at their paths brings.
+    pub missing_operands: Vec<MissingOperand>,
     /// Paths of files whose texts are needed to follow the command, and were not captured.
     pub missing_texts: Vec<String>,
+}
+
+/// A file that an argument names, and that the image does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingOperand {
+    /// Its absolute path.
+    pub path: String,
+    /// No volume may bring it, not even through a link.
+    pub is_certain: bool,
 }
 
 impl Launch {
@@ -135,6 +144,11 @@ impl Launch {
         let changes = facts::changes(&before, &last.environment, |it| knowledge.is_relevant(it));
         launch.changes = changes;
         launch.fill(&mut chain, program, &first);
+        let volumes = configuration::volumes(config);
+        let is_mounted = |path: &str| volumes.iter().any(|volume| is_below(path, volume));
+        launch
+            .failures
+            .retain(|it| it.kind != "missing" || !is_mounted(&it.subject));
         launch
     }
 
@@ -227,21 +241,24 @@ impl Launch {
         }
     }
 
-    fn missing_operands(&self, chain: &Chain) -> Vec<String> {
+    fn missing_operands(&self, chain: &Chain) -> Vec<MissingOperand> {
         let operands = self.arguments.iter().skip(1);
         let operands = operands.filter(|it| !it.starts_with('-'));
         let is_missing = |it: &String| chain.root.resolve(it).is_err() && !chain.is_unknown(it);
-        operands
-            .map(|it| self.absolute(it))
-            .filter(is_missing)
-            .collect()
+        let missing = operands.map(|it| self.absolute(it)).filter(is_missing);
+        let operand = |path: String| MissingOperand {
+            is_certain: !chain.overlay.other_volumes
+                && !chain.is_unknown(&chain.root.destination(&path)),
+            path,
+        };
+        missing.map(operand).collect()
     }
 
     /// Files that scripts write into directories from which code is loaded.
     fn check_written(&self, chain: &mut Chain) {
         let mut found = Vec::new();
         for (location, holds) in self.code_locations(chain) {
-            let real = chain.written.real(chain.root, &location);
+            let real = chain.root.destination(&location);
             for path in [location, real] {
                 let is_data = |it: &str| chain.knowledge.has_data_name(it);
                 if let Some((path, cause)) = chain.written.inside(&path, holds, is_data) {

@@ -53,7 +53,9 @@ pub(crate) fn locate<'r>(files: &Files<'r, '_>, process: &Process) -> Located<'r
         let Some(path) = absolute(&path, &process.directory) else {
             return Located::Unknown(path);
         };
-        if (files.is_unknown)(&path) {
+        // A link of the image may lead to a volume.
+        let destination = files.root.destination(&path);
+        if (files.is_unknown)(&path) || (files.is_unknown)(&destination) {
             return Located::Unknown(path);
         }
         let Ok(node) = files.root.resolve_as(&path, &files.user.credentials) else {

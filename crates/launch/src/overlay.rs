@@ -47,6 +47,12 @@ pub struct Overlay {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub volumes: BTreeSet<String>,
+    /// More volumes may be mounted, anywhere, or files copied.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_volumes: bool,
+    /// PATH may be set to something that is not in the input.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_search_path: bool,
 }
 
 impl Overlay {

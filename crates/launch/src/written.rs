@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::value::Cause;
 use imgcheck_base::lexical::name_of;
-use imgcheck_image::RootFilesystem;
 
 /// Maximum number of files that are remembered; beyond it, every file counts as written.
 const MAX_WRITTEN: usize = 512;
@@ -119,24 +118,6 @@ impl Written {
         };
         let found = self.files.iter().find(is_code);
         found.map(|it| (it.path.as_str(), &it.cause))
-    }
-
-    /// The path with the links of its directory resolved where the image has them.
-    pub fn real(&self, root: &RootFilesystem, path: &str) -> String {
-        let path = path.trim_end_matches('/');
-        if let Ok(node) = root.resolve(path) {
-            return node.path();
-        }
-        // The first directories exist; nothing behind them can be a link.
-        let mut end = path.len();
-        while let Some(slash) = path[..end].rfind('/') {
-            end = slash;
-            if let Ok(node) = root.resolve(&path[..end]) {
-                let directory = node.path();
-                return format!("{}{}", directory.trim_end_matches('/'), &path[end..]);
-            }
-        }
-        path.to_owned()
     }
 }
 

@@ -43,7 +43,7 @@ use imgcheck_rules::rules::{Questions, RuleSet};
 use imgcheck_source::source::{AccessMethod, SourceKind};
 
 pub use escape::{json as to_json, one_line, printable, safe_json};
-pub use verdict::{NOT_COUNTED, Verdict};
+pub use verdict::{NOT_COUNTED, UNSCHEDULABLE, Verdict, WARNING};
 
 /// Everything known about an image before rules are evaluated.
 #[derive(Debug, Clone)]

@@ -11,6 +11,12 @@ use imgcheck_model::finding::{Finding, Severity};
 /// What stands above errors that do not count.
 pub const NOT_COUNTED: &str = "NOT COUNTED";
 
+/// What stands above the findings of a container that passes, and that no node can take.
+pub const WARNING: &str = "WARNING";
+
+/// Rules whose warnings say that no node can take the container.
+pub const UNSCHEDULABLE: [&str; 2] = ["deploy-gpu-resource-misspelled", "deploy-no-node-class"];
+
 /// The result of a check.
 ///
 /// ```
@@ -55,12 +61,17 @@ impl Verdict {
         }
     }
 
-    /// The verdict as a heading of these findings: a pass never stands above an error, which `--fail-on never` does not count.
+    /// The verdict as a heading of these findings: a pass never stands above an error, which `--fail-on never` does not count, nor above the
+    /// warning that nothing runs.
     pub fn above<'f>(self, findings: impl IntoIterator<Item = &'f Finding>) -> &'static str {
-        let mut findings = findings.into_iter();
-        let has_error = findings.any(|it| it.severity == Severity::Error);
+        let (mut has_error, mut is_unschedulable) = (false, false);
+        for finding in findings {
+            has_error |= finding.severity == Severity::Error;
+            is_unschedulable |= UNSCHEDULABLE.contains(&finding.rule.as_str());
+        }
         match self {
             Verdict::Pass if has_error => NOT_COUNTED,
+            Verdict::Pass if is_unschedulable => WARNING,
             Verdict::Pass => "PASS",
             Verdict::Incomplete => "INCOMPLETE",
             Verdict::Fail => "FAIL",

@@ -88,6 +88,36 @@ fn a_pod_that_runs_on_no_node_is_denied_and_its_deployment_warned() {
 }
 
 #[test]
+fn a_pod_that_no_node_can_take_is_admitted_with_a_warning() {
+    let registry = registry();
+    let labels = (
+        "driver: '570.86.10'",
+        "driver: '570.86.10', labels: {pool: training}",
+    );
+    let server = Server::new(&enforce_with(&[labels]));
+    let mut misspelled = pod(&image(&registry));
+    misspelled["spec"]["containers"][0]["resources"] = json!({"limits": {"nvidia.com/gpus": 1}});
+    let mut nowhere = pod(&image(&registry));
+    nowhere["spec"]["nodeSelector"] = json!({"pool": "nowhere"});
+    for (pod, expected) in [
+        (
+            misspelled,
+            "no node has it, so the Pod stays Pending (deploy-gpu-resource-misspelled)",
+        ),
+        (nowhere, "no node class can take the container"),
+    ] {
+        let response = server.validate_read(&create(&pod));
+        assert_eq!(response["allowed"], true);
+        let said = warnings(&response).replace("\nimgcheck:   ", " ");
+        assert!(
+            said.starts_with("imgcheck: trainer: ") && said.contains(expected),
+            "{said} {response}"
+        );
+        assert_eq!(response["auditAnnotations"]["classes"], "trainer: 0 of 0");
+    }
+}
+
+#[test]
 fn a_pod_that_runs_only_on_some_nodes_is_admitted_with_a_warning_that_names_the_others() {
     let registry = registry();
     let nodes = (

@@ -65,6 +65,13 @@ fn compare(directory: &Path, queries: &[Bytes]) {
     for query in queries {
         let path = display(query);
         let found = merged.resolve(&path).map(|node| node.path()).map_err(errno);
+        let absolute = format!("/{path}");
+        if let Ok(place) = &found {
+            assert_eq!(&merged.destination(&absolute), place, "{path}");
+        } else if found == Err(Errno::NOENT) {
+            let place = merged.destination(&absolute);
+            assert!(merged.resolve(&place).is_err(), "{path} leads to {place}");
+        }
         assert_eq!(found, kernel(&root, query, OFlags::empty()), "{path}");
         let found = merged.entry(&path).map(|node| node.path());
         assert_eq!(found, kernel(&root, query, OFlags::NOFOLLOW).ok(), "{path}");

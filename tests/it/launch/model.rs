@@ -12,11 +12,12 @@ use crate::sample::{Derived, Image, elf, program};
 
 /// A library that quiet ways load.
 pub const OBJECT: &str = "/opt/evil.so";
-/// The rules about modules that hide PyTorch, Pythons that do not start, programs that do not run, and files that Python may not read.
-pub const RULES: [&str; 4] = [
+/// The rules about modules that hide PyTorch, Pythons that do not start, programs that do not run or are missing, and files that Python may not read.
+pub const RULES: [&str; 5] = [
     "python-package-shadowed",
     "python-does-not-start",
     "launch-program-not-run",
+    "launch-program-missing",
     "python-file-unreadable",
 ];
 
@@ -105,11 +106,13 @@ fn reported(derived: &Derived) -> BTreeSet<String> {
     let mut objects = main.into_iter().flat_map(|it| &it.objects);
     let stack = &derived.stack;
     let mut shadowed = stack.shadowed_packages.iter();
+    let failures = || derived.launch.failures.iter();
     let mut unreadable = derived.loader.unreadable.iter();
     let rules = [
         shadowed.any(|it| it.module == "torch" && it.certain),
         stack.start_refusals.iter().any(|it| it.certain),
-        !derived.launch.failures.is_empty(),
+        failures().any(|it| it.kind != "missing"),
+        failures().any(|it| it.kind == "missing"),
         unreadable.any(|it| it.main),
     ];
     let rules = RULES.iter().zip(rules).filter(|(_, applies)| *applies);

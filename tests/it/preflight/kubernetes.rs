@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Input, containers, findings};
+use super::{IMAGE, Input, containers, findings};
 
 /// A Pod with one container, whose lines stand below `containers[0]` and below `spec`.
 pub(super) fn pod(container: &str, spec: &str) -> String {
@@ -45,82 +45,219 @@ fn a_volume_over_the_search_path_of_python_may_bring_the_module() {
     }
 }
 
-/// A script that the image does not have comes from a volume, or Python ends at once.
+/// A script that the image does not have comes from a volume, or Python ends at once. A finding leaves no gap.
 #[test]
 fn a_script_of_python_is_in_the_image_or_in_a_volume() {
     let volumes = "volumes: [{name: code, persistentVolumeClaim: {claimName: code}}]";
-    for (start, mount, fails, gap) in [
+    let finding = "deploy-script-missing 9:16";
+    for (start, mount, expected) in [
         (
             "command: [python3, train.py]\nworkingDir: /usr",
             "/data",
-            true,
-            "launch-not-understood",
+            finding,
         ),
         (
             "command: [python3, train.py]\nworkingDir: /usr",
             "/usr/train.py",
-            false,
             "overlay-unknown",
         ),
         (
             "command: [python3, /src/train.py]",
             "/src",
-            false,
             "overlay-unknown",
         ),
-        // The directory may be one that a link leads to.
+        // The image has no directory /src.
+        ("command: [python3, /src/train.py]", "/data", finding),
         (
-            "command: [python3, /src/train.py]",
+            "command: [python3, train.py]\nworkingDir: /src",
             "/data",
-            false,
-            "launch-not-understood",
+            finding,
         ),
         (
             "command: [python3, -m, torch.distributed.run, --nproc-per-node, '8', train.py]\nworkingDir: /usr",
             "/data",
-            true,
-            "launch-not-understood",
+            finding,
         ),
         (
             "command: [python3, -m, torch.distributed.run, --nproc-per-node, $(N), train.py]\nworkingDir: /usr\nenv: [{name: N, value: '8'}]",
             "/usr/train.py",
-            false,
             "overlay-unknown",
         ),
         (
             "command: [python3, -m, torch.distributed.run, -m, train]\nworkingDir: /usr",
             "/data",
-            false,
             "",
         ),
-        // The image has no `ray`, so no Python starts.
-        (
-            "command: [ray, job, submit, --, python3, /usr/train.py]",
-            "/data",
-            false,
-            "launch-not-understood",
-        ),
-        ("command: [python3, -c, pass]", "/data", false, ""),
+        ("command: [python3, -c, pass]", "/data", ""),
     ] {
         let mounts = format!("{start}\nvolumeMounts: [{{name: code, mountPath: {mount}}}]");
         let (_, report) = Input::new(&pod(&mounts, volumes)).json(&[]);
-        let container = containers(&report)[0];
-        let found = findings(container);
-        let is_script = |it: &String| it.starts_with("deploy-script-missing");
-        assert_eq!(
-            found.iter().any(is_script),
-            fails,
-            "{start} {mount}: {container}"
-        );
-        let gaps = container["gaps"].as_array().into_iter().flatten();
-        let codes: Vec<&str> = gaps.filter_map(|it| it["code"].as_str()).collect();
-        let expected = [gap].into_iter().filter(|it| !it.is_empty());
-        assert_eq!(
-            codes,
-            expected.collect::<Vec<_>>(),
-            "{start} {mount}: {container}"
-        );
+        assert_eq!(failure(containers(&report)[0]), expected, "{start} {mount}");
     }
+}
+
+/// The finding on the program or script of a container, and the codes of its gaps.
+fn failure(container: &Value) -> String {
+    let gaps = container["gaps"].as_array().into_iter().flatten();
+    let codes: Vec<&str> = gaps.filter_map(|it| it["code"].as_str()).collect();
+    let mut found = findings(container).into_iter();
+    match found.find(|it| it.contains("-missing")) {
+        Some(finding) => format!("{finding}{}", codes.concat()),
+        None => codes.concat(),
+    }
+}
+
+/// A link in the image may lead to a volume.
+#[test]
+fn a_volume_brings_a_script_through_a_link() {
+    for (mount, expected) in [
+        ("/data", "launch-not-understood"),
+        ("/other", "deploy-script-missing 9:16"),
+    ] {
+        let mounts = format!(
+            "command: [python3, /src/train.py]\nvolumeMounts: [{{name: code, mountPath: {mount}}}]"
+        );
+        let input = Input::new(&pod(&mounts, "volumes: [{name: code, emptyDir: {}}]"));
+        let archive = input.path().join("linked.tar");
+        let config = json!({"Cmd": ["python3"]});
+        crate::launch::archive::write(&archive, &config, &[testkit::symlink("src", "/data/src")]);
+        input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
+        let (_, report) = input.json(&[]);
+        assert_eq!(failure(containers(&report)[0]), expected, "{mount}");
+    }
+}
+
+/// Controllers that bring no files are those of which the table says so.
+#[test]
+fn a_script_is_missing_in_objects_whose_controllers_bring_no_files() {
+    let template =
+        "{spec: {containers: [{name: c, image: IMAGE, command: [python3, /src/train.py]}]}}";
+    for (version, kind, spec, expected) in [
+        (
+            "leaderworkerset.x-k8s.io/v1",
+            "LeaderWorkerSet",
+            format!("{{leaderWorkerTemplate: {{size: 2, workerTemplate: {template}}}}}"),
+            "deploy-script-missing",
+        ),
+        (
+            "ray.io/v1",
+            "RayCluster",
+            format!("{{headGroupSpec: {{template: {template}}}}}"),
+            // The image has no bash, in which KubeRay starts Ray.
+            "launch-program-missing",
+        ),
+        (
+            "ray.io/v1",
+            "RayCluster",
+            format!(
+                "{{headGroupSpec: {{template: {template}}}}}\nmetadata: {{annotations: {{ray.io/overwrite-container-cmd: 'true'}}}}"
+            ),
+            "deploy-script-missing",
+        ),
+        (
+            "batch.volcano.sh/v1alpha1",
+            "Job",
+            format!("{{tasks: [{{name: w, template: {template}}}]}}"),
+            "launch-not-understood",
+        ),
+    ] {
+        let text = format!("apiVersion: {version}\nkind: {kind}\n# A job.\nspec: {spec}\n");
+        let line = text.replace("IMAGE", IMAGE);
+        let column = line.lines().nth(3).and_then(|it| it.find("[python3"));
+        let expected = match expected {
+            gap if gap.starts_with("launch-not") => gap.to_owned(),
+            rule => format!("{rule} 4:{}", column.unwrap() + 1),
+        };
+        let (_, report) = Input::new(&text).json(&[]);
+        assert_eq!(failure(containers(&report)[0]), expected, "{kind}");
+    }
+    let compose = "services:\n  train:\n    image: IMAGE\n    command: python3 /src/train.py\n";
+    for (more, expected) in [
+        ("", "deploy-script-missing 4:14"),
+        ("    volumes: ['./src:/src']\n", "overlay-unknown"),
+        ("    configs: [train]\n", "launch-not-understood"),
+    ] {
+        let (_, report) = Input::new(&format!("{compose}{more}")).json(&[]);
+        assert_eq!(failure(containers(&report)[0]), expected, "{more}");
+    }
+}
+
+/// A program that no directory of PATH has, and that nothing brings.
+#[test]
+fn a_program_is_in_the_image_or_in_a_volume() {
+    let volumes = "volumes: [{name: v, emptyDir: {}}]\ninitContainers: [{name: copy, image: IMAGE, command: [python3, -c, pass]}]";
+    let mounted =
+        |path: &str| format!("\nvolumeMounts: [{{name: v, mountPath: {path}, subPath: x}}]");
+    let finding = "launch-program-missing 10:16";
+    for (start, mount, expected) in [
+        ("command: [serve, --all]", "/data", finding),
+        ("command: [/app/start.sh]", "/data", finding),
+        ("command: [python3 train.py]", "/data", finding),
+        ("args: [serve]", "/data", "launch-program-missing 10:13"),
+        (
+            "command: [serve]",
+            "/usr/local/bin",
+            "launch-not-understoodoverlay-unknown",
+        ),
+        (
+            "command: [serve]",
+            "/usr/local/bin/serve",
+            "launch-not-understood",
+        ),
+        ("command: [serve]", "/usr/local/bin/other", finding),
+        ("command: [/app/start.sh]", "/app", "launch-not-understood"),
+        (
+            "command: [./start.sh]\nworkingDir: /app",
+            "/app",
+            "launch-not-understood",
+        ),
+        ("command: [./start.sh]\nworkingDir: /app", "/data", finding),
+        ("command: [nvidia-smi]", "/data", ""),
+        ("command: [$(PROGRAM)]", "/data", "launch-not-understood"),
+        // The ConfigMap may set PATH.
+        (
+            "command: [serve]\nenvFrom: [{configMapRef: {name: m}}]",
+            "/data",
+            "launch-not-understoodoverlay-unknown",
+        ),
+        (
+            "command: [/app/start.sh]\nenvFrom: [{configMapRef: {name: m}}]",
+            "/data",
+            "launch-program-missing 10:16overlay-unknown",
+        ),
+        (
+            "command: [python3]\nlifecycle: {postStart: {exec: {command: [nosuch]}}}\nlivenessProbe: {exec: {command: [nosuch]}}",
+            "/data",
+            "",
+        ),
+        (
+            "command: [python3]\nenv: [{name: PATH, value: /usr/local/nvidia/bin:/usr/local/bin}]",
+            "/data",
+            "",
+        ),
+        (
+            "command: [python3]\nenv: [{name: PATH, value: '/opt/bin:$PATH'}]",
+            "/data",
+            "launch-program-missing 11:34",
+        ),
+    ] {
+        let (_, report) =
+            Input::new(&pod(&format!("{start}{}", mounted(mount)), volumes)).json(&[]);
+        let main = containers(&report)
+            .into_iter()
+            .find(|it| it["role"] == "main");
+        assert_eq!(failure(main.unwrap()), expected, "{start} {mount}");
+    }
+    let text = pod("command: [python]", "");
+    let (code, report) =
+        Input::new(&text.replace("command: [python]", "command: [pyton3]")).json(&[]);
+    let finding = &containers(&report)[0]["findings"][0];
+    let message = "the command starts `pyton3`, which is not in the image: `exec: \"pyton3\": executable file not found in $PATH`";
+    let help = "write `python3`, which is in the image, or install `pyton3`";
+    assert_eq!(
+        (code, &finding["message"], &finding["help"]),
+        (1, &json!(message), &json!(help))
+    );
 }
 
 #[test]

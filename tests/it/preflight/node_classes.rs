@@ -236,6 +236,30 @@ fn a_misspelled_gpu_resource_is_one_if_a_node_has_it() {
     }
 }
 
+/// No pass stands above a container that no node can take, and no class runs it.
+#[test]
+fn what_no_node_can_take_does_not_pass() {
+    let misspelled = "resources: {limits: {nvidia.com/gpus: 1}}";
+    let nowhere = "nodeSelector: {pool: nowhere}";
+    let none = "the scheduler can choose none of the nodes";
+    for (container, spec, with, expected) in [
+        (misspelled, "", &[][..], ""),
+        (misspelled, "", &["--config", "nodes.yaml"], none),
+        (GPU, nowhere, &["--config", "nodes.yaml"], none),
+        ("tty: true", nowhere, &["--config", "nodes.yaml"], none),
+    ] {
+        let input = Input::new(&pod(container, spec));
+        input.write("nodes.yaml", NODES);
+        let (code, text, _) = input.run(&[with, &["deploy.yaml"]].concat());
+        let word = text.lines().find_map(|it| it.strip_suffix(super::IMAGE));
+        assert_eq!((code, word), (0, Some("WARNING  c  ")), "{text}");
+        assert!(text.contains(expected) && !text.contains("yes "), "{text}");
+        let (_, report) = input.json(with);
+        let classes = containers(&report)[0]["node_classes"].as_array().cloned();
+        assert!(classes.unwrap_or_default().is_empty(), "{report}");
+    }
+}
+
 /// The labels of a node are wrong about its GPU or its driver, so it is not known whether the image runs there: neither a pass nor a failure.
 #[test]
 fn a_node_whose_gpu_and_driver_do_not_go_together() {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::resolve::Unresolved;
-use crate::verdict::{ContainerVerdict, Fault, Judgement};
+use crate::verdict::{ContainerVerdict, Judgement};
 use imgcheck_base::error::ErrorCode;
 use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_base::gap::Gap;
 use imgcheck_model::finding::Severity;
-use imgcheck_report::Verdict;
+use imgcheck_report::{UNSCHEDULABLE, Verdict};
 
 /// The longest warning, in characters (kubernetes/api, admission/v1: more than 120 may be hard to read, more than 256 are cut).
 const WARNING: usize = 120;
@@ -54,8 +54,7 @@ fn denying(container: &ContainerVerdict, strict: bool) -> Vec<String> {
 fn findings(container: &ContainerVerdict, severity: Severity) -> Vec<String> {
     let findings = container.findings.iter();
     let findings = findings.filter(|it| it.severity == severity);
-    let sentence = |it: &Fault| format!("{}: {} ({})", container.name, it.message, it.rule);
-    findings.map(sentence).collect()
+    findings.map(|it| it.sentence(&container.name)).collect()
 }
 
 /// The gaps that prevent a pass.
@@ -81,9 +80,15 @@ pub fn next_step_judged(judgement: &Judgement, strict: bool) -> String {
     }
 }
 
-/// Which containers that pass run only on some of the node classes that they can land on: one sentence for each.
+/// Which containers that pass run nowhere, because no node can take them, or only on some of the node classes that they can land on: one
+/// sentence for each.
 pub fn partly(judgement: &Judgement) -> Vec<String> {
     let containers = judgement.containers.iter();
+    let unschedulable = containers.clone().flat_map(|container| {
+        let findings = container.findings.iter();
+        let findings = findings.filter(|it| UNSCHEDULABLE.contains(&it.rule.as_str()));
+        findings.map(|it| it.sentence(&container.name))
+    });
     let sentence = |it: &ContainerVerdict| {
         let (runs, all) = it.classes.filter(|_| !it.fails_on.is_empty())?;
         let shown = it.fails_on.iter().take(CLASSES);
@@ -99,7 +104,9 @@ pub fn partly(judgement: &Judgement) -> Vec<String> {
             it.name
         ))
     };
-    containers.filter_map(sentence).collect()
+    unschedulable
+        .chain(containers.clone().filter_map(sentence))
+        .collect()
 }
 
 /// Warnings: a long sentence continues in the next warning; the last one says how much was left out.

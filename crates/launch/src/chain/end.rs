@@ -11,10 +11,13 @@ use imgcheck_base::lexical::name_of;
 impl Chain<'_, '_> {
     /// Notes that the command fails before it starts a program, or that the program is given another one and may start it.
     pub fn check_end(&mut self, outcome: &Outcome, program: Option<&Program>) {
-        if !self.gaps.is_empty() || self.failure.is_some() {
+        if self.failure.is_some() {
             return;
         }
         let program = program.filter(|it| !it.is_harmless);
+        if program.is_none() && self.check_missing(outcome) || !self.gaps.is_empty() {
+            return;
+        }
         if let (Some(false), Some(last), None) =
             (outcome.status.is_success(), &outcome.last, program)
         {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::evidence::{Scope, Search};
 use super::facts::{
-    Container, Evidence, EvidenceKind, GpuRequest, Mount, RuntimeClass, Unknown, Variable, Workload,
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, RuntimeClass, Unknown, Variable,
+    Workload, may_set_path,
 };
 use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
@@ -13,6 +14,9 @@ use super::text::Manifest;
 use crate::lint::compose;
 use imgcheck_base::document::Node;
 use imgcheck_launch::{Overlay, known_user};
+
+/// What brings files into a service beside its `volumes`.
+const OTHER_FILES: [&str; 5] = ["configs", "secrets", "volumes_from", "extends", "develop"];
 
 /// A text with the defaults of its variables; what has none stays.
 fn interpolated(text: &str) -> String {
@@ -87,6 +91,8 @@ impl Service<'_> {
                 working_directory: service.text_of("working_dir").map(interpolated),
                 user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+                other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
+                other_search_path: may_set_path(&unknown),
             },
             env: variables,
             unknown,

@@ -215,6 +215,12 @@ pub struct RuntimeClass {
     pub location: Location,
 }
 
+/// Whether something that is not in the manifest may set PATH.
+pub(super) fn may_set_path(unknown: &[Unknown]) -> bool {
+    let mut variables = unknown.iter().map(|it| it.variable.as_deref());
+    variables.any(|it| it.is_none_or(|it| it == "PATH"))
+}
+
 impl Role {
     /// The role as in the JSON report.
     pub fn as_str(self) -> &'static str {

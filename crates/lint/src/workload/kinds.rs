@@ -62,6 +62,9 @@ pub struct Kind {
     /// Its controller mounts a volume at `/dev/shm`.
     #[serde(default)]
     pub(super) shared_memory: bool,
+    /// Its controller brings no files into the containers.
+    #[serde(default)]
+    pub(super) mounts_known: bool,
     /// Where this is specified.
     #[serde(default, rename = "source")]
     #[schemars(skip)]

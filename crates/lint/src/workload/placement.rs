@@ -1,7 +1,7 @@
 //! Where a Pod may run: node selector, required node affinity, tolerations and extended resources, as the scheduler compares them
 //! with a node (Kubernetes, "Assigning Pods to Nodes", "Taints and Tolerations").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use imgcheck_model::targets::nodes::{Node, Taint};
@@ -19,6 +19,8 @@ pub struct Placement {
     pub node_name: Option<String>,
     /// Extended resources, such as `nvidia.com/gpu`, with their numbers.
     pub resources: BTreeMap<String, u64>,
+    /// Misspelled names of resources: only a node that lists one has it.
+    pub misspelled: BTreeSet<String>,
     /// What its queue adds: one of these, and nothing if the list is empty, because then it never starts. `None` without a queue.
     pub flavors: Option<Vec<Flavor>>,
 }
@@ -121,6 +123,13 @@ impl Placement {
             let held = node.resources.as_ref().map(|it| it.get(*resource));
             held.is_some_and(|held| held.copied().unwrap_or_default() < **count)
         });
+        let is_held = |name: &String| {
+            let held = node.resources.as_ref();
+            held.is_some_and(|it| it.contains_key(name))
+        };
+        if let Some(name) = self.misspelled.iter().find(|name| !is_held(name)) {
+            return Err(Refusal::Resource(name, 1));
+        }
         match lacking {
             Some((resource, count)) => Err(Refusal::Resource(resource, *count)),
             None => Ok(()),

@@ -253,7 +253,7 @@ pub fn read(
         &catalogue.toolkit,
     );
     Ok(Stack {
-        script: PythonScript::of(&environments, launch, root, &catalogue.settings.launchers),
+        script: PythonScript::of(&environments, launch, &catalogue.settings.launchers),
         components,
         machines,
         gpu,

@@ -7,8 +7,6 @@ use super::python::{Environment, PythonProgram};
 use super::python_launcher::PythonLauncher;
 use super::python_options::Options;
 use imgcheck_base::gap::{Gap, GapCode};
-use imgcheck_base::lexical::directory_of;
-use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Launch;
 
 /// The script that the command runs with Python.
@@ -19,7 +17,7 @@ pub struct PythonScript {
     pub path: String,
     /// The image does not have it, and no volume or script that imgcheck knows brings it.
     pub missing: bool,
-    /// The command certainly starts this Python, and the image has the directory of the script.
+    /// The command certainly starts this Python, and nothing brings a script that the image does not have.
     pub certain: bool,
 }
 
@@ -28,13 +26,16 @@ impl PythonScript {
     pub(super) fn of(
         environments: &[Environment],
         launch: &Launch,
-        root: &RootFilesystem,
         launchers: &[PythonLauncher],
     ) -> Option<Self> {
-        let script = |path: String, is_started: bool| PythonScript {
-            missing: launch.program.is_some() && launch.missing_operands.contains(&path),
-            certain: is_started && root.resolve(directory_of(&path)).is_ok(),
-            path,
+        let script = |path: String, is_started: bool| {
+            let mut operands = launch.missing_operands.iter();
+            let missing = operands.find(|it| launch.program.is_some() && it.path == path);
+            PythonScript {
+                missing: missing.is_some(),
+                certain: is_started && missing.is_none_or(|it| it.is_certain),
+                path,
+            }
         };
         let is_started = launch.program.is_some() && launch.gaps.is_empty();
         let launched = launched(launch, launchers);

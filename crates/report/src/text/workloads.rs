@@ -8,7 +8,7 @@ use super::gaps;
 use super::heading::judged_by;
 use super::options::TextOptions;
 use super::reasons;
-use super::style::{BOLD, DIM, color, colored, line, separate};
+use super::style::{BOLD, DIM, color, colored_word, line, separate};
 use super::targets;
 use crate::details::{count, full_tally};
 use crate::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
@@ -100,7 +100,7 @@ fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severi
         "main" => String::new(),
         role => format!(" {DIM}({role}){DIM:#}"),
     };
-    let verdict = colored(container.verdict(fail_on), container.findings());
+    let verdict = colored_word(container.verdict(fail_on), container.heading(fail_on));
     let image = match container.image.as_str() {
         "" => "the image is not named".to_owned(),
         image => one_line(image),

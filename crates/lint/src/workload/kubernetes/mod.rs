@@ -161,6 +161,7 @@ impl Reader<'_> {
         }
         for container in &mut containers {
             container.default_shm &= !kind.shared_memory;
+            container.overlay.other_volumes = !kind.mounts_known;
             if kind.is_decided_later(&container.image) {
                 container.decided_by = std::mem::take(&mut container.image);
             }

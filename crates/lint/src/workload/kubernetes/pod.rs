@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::scheduling;
 use crate::workload::facts::{
     Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Variable,
+    may_set_path,
 };
 use crate::workload::placement::Placement;
 use crate::workload::shape::LISTS;
@@ -36,6 +37,12 @@ impl<'p> Template<'p> {
         let mut placement = scheduling::placement(pod, selector);
         let shares = |name: &String, _: &mut u64| !reader.kinds.is_gpu_share(name);
         placement.resources.retain(shares);
+        let lists = ["containers", "initContainers"].into_iter();
+        let requests = lists
+            .flat_map(|it| pod.items_of(it))
+            .flat_map(|it| misspelled(it, reader));
+        let names = requests.filter_map(|(key, _)| key.text());
+        placement.misspelled = names.map(str::to_owned).collect();
         placement.flavors = reader.objects.flavors(object, reader.namespace, &placement);
         Template {
             placement: Arc::new(placement),
@@ -94,6 +101,8 @@ impl<'p> Template<'p> {
                 working_directory: container.text_of("workingDir").map(str::to_owned),
                 user: self.user(container),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+                other_volumes: true,
+                other_search_path: may_set_path(&environment.unknown),
             },
             env: environment.variables,
             unknown: environment.unknown,
@@ -186,10 +195,9 @@ impl<'p> Template<'p> {
     /// Requests with a misspelled name of a GPU resource, each name once.
     fn misspelled_gpus(&self, container: &Node) -> Vec<MisspelledGpu> {
         let mut found: Vec<MisspelledGpu> = Vec::new();
-        for (key, value) in resources(container) {
+        for (key, meant) in misspelled(container, self.reader) {
             let name = key.text().unwrap_or_default();
-            let is_new = !found.iter().any(|it| it.resource == name) && value.text() != Some("0");
-            if let Some(meant) = self.reader.kinds.misspelled_gpu(name).filter(|_| is_new) {
+            if !found.iter().any(|it| it.resource == name) {
                 found.push(MisspelledGpu {
                     resource: name.to_owned(),
                     meant: meant.to_owned(),
@@ -297,4 +305,13 @@ pub(super) fn trimmed(path: &str) -> String {
 fn resources(container: &Node) -> impl Iterator<Item = &(Node, Node)> {
     let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
     groups.into_iter().flatten().flat_map(Node::entries)
+}
+
+/// The requests of a container with misspelled names of GPU resources, each with the resource that is meant.
+fn misspelled<'c>(
+    container: &'c Node,
+    reader: &'c Reader,
+) -> impl Iterator<Item = (&'c Node, &'c str)> {
+    let requests = resources(container).filter(|(_, value)| value.text() != Some("0"));
+    requests.filter_map(|(key, _)| Some((key, reader.kinds.misspelled_gpu(key.text()?)?)))
 }

@@ -30,7 +30,7 @@ pub(super) fn placement(
         tolerations: pod.items_of("tolerations").map(toleration).collect(),
         node_name: pod.text_of("nodeName").map(str::to_owned),
         resources: resources(pod),
-        flavors: None,
+        ..Placement::default()
     }
 }
 

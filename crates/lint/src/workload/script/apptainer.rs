@@ -62,6 +62,7 @@ pub(super) fn container(verb: &str, words: &[Argument], manifest: &Manifest) -> 
     };
     Some(Container {
         overlay: Overlay {
+            other_volumes: true,
             command: replaced,
             args,
             working_directory: directory,

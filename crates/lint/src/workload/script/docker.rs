@@ -67,6 +67,8 @@ pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Conta
     let known = known.filter_map(|it: &Variable| Some((it.name.clone(), it.value.clone()?)));
     Some(Container {
         overlay: Overlay {
+            other_volumes: true,
+            other_search_path: false,
             command: entrypoint,
             args: command(arguments),
             env: known.collect(),

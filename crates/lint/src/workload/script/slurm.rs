@@ -169,6 +169,7 @@ impl Job {
         });
         Some(Container {
             overlay: Overlay {
+                other_volumes: true,
                 working_directory: self.directory.clone(),
                 // Enroot does not look up the user of the image.
                 user: Some(String::new()),
