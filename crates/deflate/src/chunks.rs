@@ -8,7 +8,7 @@ use crate::chunk::{Chunk, Sizes};
 use crate::tasks::{Task, Tasks};
 
 /// Chunks that all decompressions of the program have at most, besides [`OWN`] of each: they take most of the memory.
-const CHUNKS: usize = 14;
+const CHUNKS: usize = 9;
 /// Chunks that each decompression has, whatever the others do.
 const OWN: usize = 2;
 

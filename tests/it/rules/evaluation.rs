@@ -36,7 +36,7 @@ fn without_facts_every_rule_is_silent() {
 }
 
 #[test]
-fn a_fingerprint_survives_a_rebuild_and_a_new_tag() {
+fn a_fingerprint_survives_a_rebuild_and_is_another_for_another_claim() {
     let set = RuleSet::builtin().unwrap();
     let fingerprint = |torch: &str, claims| {
         set.evaluate(&image(torch, claims), &Bounds::default())
@@ -45,7 +45,8 @@ fn a_fingerprint_survives_a_rebuild_and_a_new_tag() {
             .clone()
     };
     let first = fingerprint("2.8.0", vec![claim("torch", "2.9")]);
-    assert_eq!(first, fingerprint("2.8.1", vec![claim("torch", "2.10")]));
+    assert_eq!(first, fingerprint("2.8.1", vec![claim("torch", "2.9")]));
+    assert_ne!(first, fingerprint("2.8.0", vec![claim("torch", "2.10")]));
     let two = set
         .evaluate(
             &image("2.8.0", vec![claim("torch", "2.9"), claim("torch", "2.10")]),

@@ -318,7 +318,7 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// Identifies the fault, not the image: the same for every tag and rebuild, and wherever in a file it is.
+    /// Identifies the fault, not the image: the same for every rebuild and every tag that claims the same, and wherever in a file it is.
     fn fingerprint(
         &self,
         path: Option<&str>,
