@@ -12,11 +12,11 @@ use super::view::ViewArguments;
 
 /// Defines the formats of a command: some of [`Format`], each with its help.
 macro_rules! formats {
-    ($(#[$doc:meta])* $name:ident: $($format:ident $help:literal),+) => {
+    ($(#[$doc:meta])* $name:ident: $($(#[$value:meta])* $format:ident $help:literal),+) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
         pub enum $name {
-            $(#[doc = $help] $format),+
+            $($(#[$value])* #[doc = $help] $format),+
         }
 
         impl From<$name> for Format {
@@ -78,6 +78,7 @@ formats! {
     RequirementsFormat:
     Text "For people",
     Json "For programs",
+    #[value(alias = "k8s")]
     Kubernetes "A node affinity for the labels of GPU Feature Discovery: a part of the `spec` of a Pod",
     Nfd "An image compatibility specification of Node Feature Discovery",
     Slurm "The constraint of a Slurm job: those of --features whose GPU runs the image",

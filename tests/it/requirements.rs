@@ -216,6 +216,7 @@ fn node_feature_discovery_sees_the_gpus_by_their_pci_devices() {
             })
         })
     };
+    assert_eq!(sample("k8s"), sample("kubernetes"));
     let pod: Pod = serde_saphyr::from_str(&sample("kubernetes")).unwrap();
     for (gpu, capability, id) in GPUS {
         let is_supported = on_node(&pod, &labels(capability, "580.65.06"));

@@ -53,6 +53,11 @@ fn a_directory_that_does_not_exist_is_no_store() {
         refused(&case, part, 2, "mkdir -p /");
     }
     assert!(!case.path("store").exists());
+    let mut command = imgcheck();
+    let relative = ["sweep", "plan", samples, "-o", "plan", "--store", "facts"];
+    let output = command.args(relative).output().unwrap();
+    let shown = text(&output.stderr);
+    assert!(shown.contains("write file:///"), "{shown}");
 }
 
 #[test]

@@ -105,3 +105,23 @@ fn driver(floor: &DriverFloor, has_gpu_code: bool) -> String {
         (None, None) => format!("one for CUDA {cuda}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_matters_only_where_there_is_gpu_code() {
+        let floor = DriverFloor {
+            cuda: "12.8".to_owned(),
+            compatible: Some("525.60.13".to_owned()),
+            native: Some("570.26".to_owned()),
+        };
+        let alone = "525.60.13 or newer for CUDA 12.8";
+        assert_eq!(driver(&floor, false), alone);
+        assert_eq!(
+            driver(&floor, true),
+            format!("{alone}; for PTX, 570.26 or newer")
+        );
+    }
+}

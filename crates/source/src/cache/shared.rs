@@ -59,7 +59,10 @@ impl Shared {
         };
         let objects = ObjectStorage::new(url, patience).map_err(|problem| Error::Usage {
             problem: format!("{option}: {problem}"),
-            help: Some(EXPECTED.to_owned()),
+            help: Some(match std::path::absolute(url) {
+                Ok(path) if !url.contains("://") => format!("write file://{}", path.display()),
+                _ => EXPECTED.to_owned(),
+            }),
         })?;
         // A typing error must not make a directory, and perhaps a file system is not mounted.
         let missing = |path: &PathBuf| matches!(path.try_exists(), Ok(false));
