@@ -33,6 +33,7 @@ pub(crate) fn failures(image: &Image) -> Vec<ImportFailure> {
         knowledge: &modules,
         packages: &packages.concat(),
         is_asked: false,
+        machine: "x86_64",
         is_launch_known: launch.gaps.is_empty(),
         reads: false,
         trees: false,

@@ -27,6 +27,7 @@ mod html;
 mod image;
 mod imports;
 mod imports_beside_text;
+mod imports_left_out;
 mod imports_shadowed;
 mod injection;
 mod integrations;

@@ -91,6 +91,7 @@ impl Model {
             knowledge: &knowledge.modules,
             packages: &checker.imported_modules()?,
             is_asked: checker.python_module.is_some(),
+            machine: stack::machine(config.architecture()),
             is_launch_known: launch.gaps.is_empty(),
             reads: false,
             trees: checker.loader_trees,

@@ -113,6 +113,7 @@ fn imported<'r>(
         knowledge: &knowledge.modules,
         packages: &checker.imported_modules()?,
         is_asked: checker.python_module.is_some(),
+        machine: "",
         is_launch_known: launch.gaps.is_empty(),
         reads: true,
         trees: false,

@@ -54,6 +54,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             program: self.program.to_owned(),
             is_command: self.is_command,
             when: String::new(),
+            outcome: String::new(),
             module: missing.module.clone(),
             name: missing.name.clone().unwrap_or_default(),
             raises: raises.to_owned(),
@@ -121,7 +122,7 @@ impl<'r> Explainer<'_, '_, 'r> {
     }
 
     /// A distribution of this environment.
-    fn installed(&self, name: &str) -> Option<&Distribution> {
+    pub fn installed(&self, name: &str) -> Option<&Distribution> {
         let mut all = self.pythons.distributions.iter();
         all.find(|it| it.name == name && self.environment.sites.contains(&it.site))
     }

@@ -17,6 +17,9 @@ pub struct ImportFailure {
     /// What imports it, if the import of the program does not: ``the first `torch.compile` ``.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub when: String,
+    /// What fails when it needs the module, if only something else than the import of the program does: ``the first `torch.compile` ends with …``.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub outcome: String,
     /// The module that is not found, or that lacks the name: `typing_extensions`.
     pub module: String,
     /// The name that the module lacks; empty if there is no such module.
@@ -79,6 +82,8 @@ pub enum AbsenceReason {
     OtherPython,
     /// Of its distribution only the metadata is left.
     MetadataOnly,
+    /// The installed version has the module, but its files are not in the image.
+    FilesMissing,
     /// A release of Python removed it from the standard library: `elsewhere` is that release.
     Removed,
     /// The installed version of the module does not have the name, or not this submodule.

@@ -26,6 +26,8 @@ pub struct Knowledge {
     pub packages: Vec<String>,
     #[serde(rename = "first-uses")]
     first_uses: Vec<FirstUse>,
+    #[serde(rename = "left-out")]
+    left_out: Vec<LeftOut>,
     /// The distribution of a module whose name is another.
     distributions: BTreeMap<String, String>,
 }
@@ -79,6 +81,31 @@ pub(super) struct FirstUse {
     source: String,
 }
 
+/// A module that images leave out.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct LeftOut {
+    pub package: String,
+    pub module: String,
+    /// What has the module, or requires it.
+    pub distributions: Vec<String>,
+    since: String,
+    until: String,
+    /// What has the module, if `distributions` require it; normalized names (PEP 503).
+    #[serde(default)]
+    pub requires: Vec<String>,
+    /// What is used in place of it.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// A file below the directory of packages, without which nothing is known.
+    #[serde(default)]
+    pub used_by: Option<String>,
+    /// What happens without it.
+    pub outcome: String,
+    #[allow(dead_code, reason = "for readers of the table")]
+    source: String,
+}
+
 /// The installed version of a distribution, by normalized name (PEP 503).
 pub(super) trait Versions: Fn(&str) -> Option<String> {}
 
@@ -127,6 +154,19 @@ impl Knowledge {
         version: Option<&impl Versions>,
     ) -> impl Iterator<Item = &FirstUse> {
         let rows = self.first_uses.iter();
+        rows.filter(move |it| {
+            let releases = (it.since.as_str(), it.until.as_str());
+            it.package == package && is_installed(&it.distributions, releases, version)
+        })
+    }
+
+    /// The modules of a package that may be left out. When sources are read, none is.
+    pub(super) fn left_out(
+        &self,
+        package: &str,
+        version: Option<&impl Versions>,
+    ) -> impl Iterator<Item = &LeftOut> {
+        let rows = self.left_out.iter().filter(move |_| version.is_some());
         rows.filter(move |it| {
             let releases = (it.since.as_str(), it.until.as_str());
             it.package == package && is_installed(&it.distributions, releases, version)

@@ -7,6 +7,7 @@ mod explain;
 mod facts;
 mod files;
 mod knowledge;
+mod left_out;
 mod listing;
 mod prefetch;
 mod pythons;
@@ -206,10 +207,10 @@ impl<'r> Run<'_, '_, 'r> {
         let mut late = Vec::new();
         if outcome == Outcome::Imported {
             let versions = self.pythons.versions(self.environment);
-            let uses = self
-                .pythons
-                .knowledge
-                .first_uses(package, versions.as_ref());
+            let knowledge = self.pythons.knowledge;
+            let rows = knowledge.left_out(package, versions.as_ref());
+            late.extend(rows.filter_map(|it| self.left_out(it, &mut interpreter)));
+            let uses = knowledge.first_uses(package, versions.as_ref());
             late.extend(uses.filter_map(|it| self.first_use(package, it, &mut interpreter)));
         }
         self.note(package, false, &interpreter, &outcome, imports);
@@ -223,7 +224,7 @@ impl<'r> Run<'_, '_, 'r> {
         first: &FirstUse,
         interpreter: &mut Interpreter<ImageFiles<'_, 'r>>,
     ) -> Option<ImportFailure> {
-        // Who removed them does not call it.
+        // One that is absent as a whole is of the table of modules that are left out.
         let mut modules = first.modules.iter();
         if !modules.all(|it| interpreter.is_there(it)) {
             return None;

@@ -25,6 +25,8 @@ pub struct Pythons<'i, 'r> {
     pub packages: &'i [String],
     /// Whether the user asked for these modules: then the import of one that is absent fails.
     pub is_asked: bool,
+    /// `platform.machine()`, as markers of requirements compare it.
+    pub machine: &'i str,
     /// Whether nothing of how the container starts is unknown, such as the value of PYTHONPATH.
     pub is_launch_known: bool,
     /// Whether sources are read: then all at once.

@@ -67,7 +67,7 @@ pub use python::{Environment, Labels, PythonProgram};
 pub use python_faults::{ShadowedPackage, ShadowingPlace, StartRefusal};
 pub use python_script::PythonScript;
 pub use python_settings::PythonSettings;
-pub use requirements::UnmetRequirement;
+pub use requirements::{UnmetRequirement, machine};
 pub use startup_knowledge::StartupKnowledge;
 pub use tool_knowledge::ToolKind;
 pub use tools::MissingTool;

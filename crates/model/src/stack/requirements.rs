@@ -67,7 +67,7 @@ pub struct UnmetRequirement {
 }
 
 /// `platform.machine()` for an image architecture (a GOARCH value); empty if no wheel of the GPU stack supports it.
-pub(super) fn machine(architecture: &Arch) -> &'static str {
+pub fn machine(architecture: &Arch) -> &'static str {
     match architecture {
         Arch::Amd64 => "x86_64",
         Arch::ARM64 => "aarch64",
