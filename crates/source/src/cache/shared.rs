@@ -60,7 +60,12 @@ impl Shared {
         let objects = ObjectStorage::new(url, patience).map_err(|problem| Error::Usage {
             problem: format!("{option}: {problem}"),
             help: Some(match std::path::absolute(url) {
-                Ok(path) if !url.contains("://") => format!("write file://{}", path.display()),
+                Ok(path) if !url.contains("://") => {
+                    format!(
+                        "for a directory, write file://{}; {EXPECTED}",
+                        path.display()
+                    )
+                }
                 _ => EXPECTED.to_owned(),
             }),
         })?;
