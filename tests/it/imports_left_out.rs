@@ -91,7 +91,9 @@ fn a_pytorch_without_triton_by_design() {
 
 #[test]
 fn a_part_of_pytorch() {
+    // A function of PyTorch for devices of other vendors brings modules.
     let image = requiring("sympy")
+        .text(&format!("{SITE}/torch/__init__.py"), "import sys\ndef _register_device_module(name, module):\n    sys.modules[name] = module\n")
         .layer()
         .entry(&format!("{SITE}/torch/_inductor"), EntryKind::Whiteout);
     let [failure] = failures(&image).try_into().unwrap();
@@ -108,6 +110,11 @@ fn a_part_of_pytorch() {
         failure.outcome,
         "the first `torch.compile` ends with ModuleNotFoundError"
     );
+    // A directory that is left may have anything.
+    let left = image
+        .clone()
+        .text(&format!("{SITE}/torch/_inductor/note.txt"), "");
+    assert_eq!(failures(&left), []);
     // What may bring modules makes it unknown.
     let finder = image.text(&format!("{SITE}/__editable___x_1_0_finder.py"), "");
     assert_eq!(failures(&finder), []);
@@ -119,7 +126,7 @@ fn the_plugin_of_jax() {
     let pjrt = format!("{SITE}/jax_plugins/xla_cuda13/__init__.py");
     let plugin = format!("{SITE}/jax_cuda13_plugin/cuda_plugin_extension.so");
     let whole = jax("0.11.2").text(&pjrt, "").text(&plugin, "");
-    assert_eq!(absent(&whole), none);
+    assert_eq!(absent(&whole.clone()), none);
     let without_pjrt = jax("0.11.2").text(&plugin, "");
     let [failure] = failures(&without_pjrt).try_into().unwrap();
     assert_eq!(
@@ -138,6 +145,9 @@ fn the_plugin_of_jax() {
         absent(&jax("0.11.2").text(&pjrt, "")),
         ["jax_cuda13_plugin.cuda_plugin_extension"]
     );
+    // A namespace in two directories.
+    let other = "usr/lib/python3/dist-packages/jax_plugins/tpu/__init__.py";
+    assert_eq!(absent(&whole.text(other, "")), none);
     // The plugin for CUDA 12 takes its place, and other releases are not known.
     let other = without_pjrt
         .package("jax-cuda12-pjrt", "0.11.2")

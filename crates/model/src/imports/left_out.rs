@@ -17,27 +17,22 @@ impl<'r> Run<'_, '_, 'r> {
     pub(super) fn left_out(
         &self,
         row: &LeftOut,
-        interpreter: &mut Interpreter<ImageFiles<'_, 'r>>,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
     ) -> Option<ImportFailure> {
         let explainer = self.explainer(&row.package, false);
         let mut installed = row.distributions.iter();
         let distribution = installed.find_map(|it| explainer.installed(it))?;
         let mut others = row.without.iter();
         let is_replaced = others.any(|it| explainer.installed(it).is_some());
-        if is_replaced || interpreter.is_there(&row.module) || !self.is_beside(row, distribution) {
+        if is_replaced || !self.is_beside(row, distribution) {
             return None;
         }
         let requirement = row.requires.is_empty().then(String::new);
         let requirement = requirement.or_else(|| self.requirement(row, distribution))?;
-        let outcome = interpreter.import(&row.module);
-        let failure = explainer.outcome(interpreter, &outcome)?;
-        let below = row.module.strip_prefix(&failure.module)?;
-        if !failure.importer.is_empty() || !(below.is_empty() || below.starts_with('.')) {
-            return None;
-        }
+        let absence = interpreter.absence(&row.module)?;
+        let failure = explainer.outcome(interpreter, &absence)?;
         let failure = ImportFailure {
             outcome: row.outcome.clone(),
-            module: row.module.clone(),
             distribution: distribution.name.clone(),
             requirement,
             ..failure

@@ -209,7 +209,7 @@ impl<'r> Run<'_, '_, 'r> {
             let versions = self.pythons.versions(self.environment);
             let knowledge = self.pythons.knowledge;
             let rows = knowledge.left_out(package, versions.as_ref());
-            late.extend(rows.filter_map(|it| self.left_out(it, &mut interpreter)));
+            late.extend(rows.filter_map(|it| self.left_out(it, &interpreter)));
             let uses = knowledge.first_uses(package, versions.as_ref());
             late.extend(uses.filter_map(|it| self.first_use(package, it, &mut interpreter)));
         }

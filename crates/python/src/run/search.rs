@@ -1,7 +1,7 @@
 //! Finds the file of a module.
 
 use super::module::{Located, Module, ModuleKind};
-use super::{Files, Found, Interpreter, MAIN, Search, Source, provided_name};
+use super::{Files, Found, Interpreter, MAIN, Outcome, Search, Source, provided_name};
 use crate::facts::{DynamicSubmodules, ModuleFacts};
 
 impl<F: Files> Interpreter<'_, F> {
@@ -47,6 +47,29 @@ impl<F: Files> Interpreter<'_, F> {
                 ..Module::new(name, ModuleKind::Namespace, None, None)
             }),
         }
+    }
+
+    /// How the import of a module fails whose name no directory has; `None` if something may bring it.
+    ///
+    /// Unlike [`Interpreter::import`], it takes a package at its files: it is for modules that no other module puts into `sys.modules`.
+    pub fn absence(&self, name: &str) -> Option<Outcome> {
+        if self.is_search_changed || self.provided.contains(name) {
+            return None;
+        }
+        let mut path = self.search.path.clone();
+        for part in name.split('.') {
+            let found = path.iter().filter_map(|it| self.files.find(*it, part));
+            let found: Vec<Found<F::File>> = found.collect();
+            if found.is_empty() {
+                return Some(Outcome::Failed(self.missing(name, None)));
+            }
+            let below = found.into_iter().filter_map(|it| match it {
+                Found::Package(directory, _) | Found::Directory(directory) => Some(directory),
+                Found::Module(_) => None,
+            });
+            path = below.collect();
+        }
+        None
     }
 
     fn look(&mut self, directory: F::File, name: &str) -> Option<Found<F::File>> {
