@@ -128,9 +128,9 @@ fn versions() -> Vec<String> {
 
 fn is_stale(entry: &CacheEntry, versions: &[String]) -> bool {
     match &entry.kind {
-        CacheEntryKind::Facts { version } | CacheEntryKind::Model { version } => {
-            !versions.contains(version)
-        }
+        CacheEntryKind::Facts { version }
+        | CacheEntryKind::Modules { version }
+        | CacheEntryKind::Model { version } => !versions.contains(version),
         CacheEntryKind::Verified | CacheEntryKind::Document => false,
     }
 }

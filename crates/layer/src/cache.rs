@@ -51,6 +51,11 @@ impl FactsCache {
         }
     }
 
+    /// Whether all entries of a layer are stored.
+    pub(crate) fn has_all_entries(&self) -> bool {
+        self.paths.is_empty()
+    }
+
     /// Whether a blob with this digest was read, and its uncompressed bytes have this diff id. That a configuration says so proves nothing.
     pub fn is_verified(&self, digest: &str, diff_id: &str) -> bool {
         // The digest of an uncompressed layer is its diff id.
@@ -112,9 +117,9 @@ impl FactsCache {
     }
 
     fn modules_key(&self, diff_id: &str) -> Key {
-        Key::Facts {
+        Key::Modules {
             diff_id: diff_id.to_owned(),
-            version: format!("{}-modules", self.version),
+            version: self.version.clone(),
         }
     }
 

@@ -6,16 +6,16 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use super::cache::{FactsCache, ParsedModules};
+use super::cache::ParsedModules;
 use imgcheck_archive::archive::{FileRange, Member};
 use imgcheck_archive::squashfs::{Extent, Squashfs};
 use imgcheck_base::beneath::{self, Links};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_elf::ReadAt;
-use imgcheck_image::Entry;
+use imgcheck_image::{Entry, LayerFacts};
 use imgcheck_python::ModuleFacts;
 
 /// The ending of a source.
@@ -38,32 +38,12 @@ pub(crate) enum Modules {
     None,
     /// The facts of all.
     Parsed(Arc<ParsedModules>),
-    /// The cache has them.
-    Cached(Arc<CachedModules>),
     /// An archive, with the offsets of the sources by the index of their entry, in ascending order.
     Archive(FileRange, Arc<Offsets>),
     /// A SquashFS image, with the sources by the index of their entry.
     Squashfs(Arc<Squashfs>, Arc<BTreeMap<usize, Extent>>),
     /// A directory on this machine.
     Directory(Arc<PathBuf>),
-}
-
-/// Facts that are loaded from the cache on first use.
-#[derive(Debug)]
-pub(crate) struct CachedModules {
-    cache: FactsCache,
-    diff_id: String,
-    modules: OnceLock<ParsedModules>,
-}
-
-impl CachedModules {
-    pub fn new(cache: FactsCache, diff_id: &str) -> Self {
-        CachedModules {
-            cache,
-            diff_id: diff_id.to_owned(),
-            modules: OnceLock::new(),
-        }
-    }
 }
 
 impl Modules {
@@ -79,11 +59,6 @@ impl Modules {
         match self {
             Modules::None => Ok(None),
             Modules::Parsed(modules) => Ok(key.and_then(|it| modules.get(&it)).cloned()),
-            Modules::Cached(it) => {
-                let read = || it.cache.modules(&it.diff_id).unwrap_or_default();
-                let modules = it.modules.get_or_init(read);
-                Ok(key.and_then(|it| modules.get(&it)).cloned())
-            }
             _ => {
                 let source = self.source(entry, at).map(|it| it.as_deref().map(of_bytes));
                 let parsed = source.and_then(Option::transpose);
@@ -96,7 +71,7 @@ impl Modules {
     fn source(&self, entry: &Entry, at: usize) -> io::Result<Option<Vec<u8>>> {
         let read = |bytes: &dyn ReadAt| whole(bytes, entry.size).map(Some);
         match self {
-            Modules::None | Modules::Parsed(_) | Modules::Cached(_) => Ok(None),
+            Modules::None | Modules::Parsed(_) => Ok(None),
             Modules::Archive(range, offsets) => {
                 let Ok(found) = offsets.binary_search_by_key(&at, |(entry, _)| *entry) else {
                     return Ok(None);
@@ -130,6 +105,13 @@ fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
         Ok(source) => ModuleFacts::of(source),
         Err(_) => ModuleFacts::of(&String::from_utf8_lossy(source)),
     }
+}
+
+/// Whether a layer has sources that may be parsed.
+pub(crate) fn has_sources(facts: &LayerFacts) -> bool {
+    let mut entries = facts.entries.iter();
+    entries
+        .any(|it| is_parsed(it.path.as_bytes()) && (1..=ModuleFacts::MOST_BYTES).contains(&it.size))
 }
 
 /// Whether a file is a source that may be parsed.

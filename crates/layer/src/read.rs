@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use super::budget::Budget;
 use super::bytes::{Bytes, OneTimeReader};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
-use super::modules::{CachedModules, Modules};
+use super::modules::{Modules, has_sources};
 use super::patterns::Capture;
 use super::stream::{Expected, Stream, StreamedLayer};
 use super::workers::LAYERS;
@@ -120,11 +120,16 @@ impl ReadContext<'_> {
         let facts = is_verified
             .then(|| self.cache.get(&blob.diff_id))
             .flatten()?;
-        let modules = CachedModules::new(self.cache.clone(), &blob.diff_id);
+        let modules = match self.cache.modules(&blob.diff_id) {
+            Some(modules) => Modules::Parsed(Arc::new(modules)),
+            // Without the facts of its sources, nothing would be known of what they import.
+            None if self.cache.has_all_entries() && has_sources(&facts) => return None,
+            None => Modules::None,
+        };
         Some(ReadLayer {
             facts: Arc::new(facts),
             method: ReadMethod::Cache,
-            modules: Modules::Cached(Arc::new(modules)),
+            modules,
         })
     }
 
@@ -256,7 +261,9 @@ impl ReadContext<'_> {
             diff_id,
         } = &streamed;
         self.cache.put(diff_id, &layer.facts)?;
-        if let Modules::Parsed(modules) = &layer.modules {
+        if let Modules::Parsed(modules) = &layer.modules
+            && !modules.is_empty()
+        {
             self.cache.put_modules(diff_id, modules)?;
         }
         self.cache.put_verified(digest, diff_id);

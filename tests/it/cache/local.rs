@@ -1,5 +1,10 @@
 //! The directory of this machine.
 
+use imgcheck_base::bounds::Bounds;
+use imgcheck_base::progress::NoProgress;
+use imgcheck_layer::ReadMethod;
+use imgcheck_model::knowledge::layer_reader;
+
 use super::*;
 
 #[test]
@@ -44,6 +49,37 @@ fn facts_of_real_images_are_read_as_they_were_written() {
             }
         }
     }
+}
+
+#[test]
+fn the_facts_of_python_sources_are_kept_beside_those_of_their_layer() {
+    let scratch = tempdir().unwrap();
+    let path = scratch.path().join("image");
+    let layer = [file("srv/program.py", "import json\n")];
+    let image = Image::new("example/image:1", &[&layer]);
+    write_directory(&path, &oci_layout(&[image], Compression::Gzip, false));
+    let target = ImageReference::parse(path.to_str().unwrap());
+    let images = source::open(&target, &Request::default()).unwrap();
+    let blob = &images[0].layers[0];
+    let directory = scratch.path().join("cache");
+    let reader = || layer_reader(cache(&directory, u64::MAX)).unwrap();
+    let read = || {
+        let context = reader().request(Depth::Default, Bounds::default(), &NoProgress);
+        let layer = context.read_layer(blob).unwrap();
+        let modules = (0..layer.facts.entries.len()).filter_map(|at| layer.module(at).unwrap());
+        (layer.method, modules.collect::<Vec<_>>())
+    };
+    let (method, modules) = read();
+    assert_eq!((method, modules.len()), (ReadMethod::Stream, 1));
+    assert_eq!(read(), (ReadMethod::Cache, modules.clone()));
+    // Facts without those of the sources do not count.
+    for entry in fs::read_dir(&directory).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_name().to_str().unwrap().starts_with("modules-") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    assert_eq!(read(), (ReadMethod::Stream, modules));
 }
 
 #[test]

@@ -12,6 +12,13 @@ pub enum Key {
         /// Identifies the code, the data and the options that the facts were computed with: 16 hexadecimal digits.
         version: String,
     },
+    /// Facts of the Python sources of the layer with this diff ID.
+    Modules {
+        /// `sha256:…` of the uncompressed layer.
+        diff_id: String,
+        /// As of facts of layers.
+        version: String,
+    },
     /// What the facts of an image say: its stack, loader model and GPU code.
     Model {
         /// `sha256:…` of its platform, configuration and diff IDs.
@@ -61,6 +68,7 @@ impl Key {
         };
         match self {
             Key::Facts { diff_id, version } => of_version("facts", version, diff_id),
+            Key::Modules { diff_id, version } => of_version("modules", version, diff_id),
             Key::Model { image, version } => of_version("model", version, image),
             Key::Image { image, version } => of_version("image", version, image),
             Key::Unread { image, version } => of_version("unread", version, image),
@@ -86,7 +94,7 @@ impl Key {
         match self {
             Key::Verified { .. } => bytes.is_empty(),
             Key::Document { digest } => sha256(bytes) == *digest,
-            Key::Facts { .. } | Key::Model { .. } => true,
+            Key::Facts { .. } | Key::Modules { .. } | Key::Model { .. } => true,
             Key::Image { .. } | Key::Plan { .. } | Key::Unread { .. } => true,
         }
     }
@@ -97,6 +105,11 @@ impl Key {
 pub enum CacheEntryKind {
     /// Facts of a layer.
     Facts {
+        /// The version of the facts.
+        version: String,
+    },
+    /// Facts of the Python sources of a layer.
+    Modules {
         /// The version of the facts.
         version: String,
     },
@@ -128,6 +141,7 @@ impl CacheEntryKind {
         let version = version.to_owned();
         match kind {
             "facts" if is_named => Some(CacheEntryKind::Facts { version }),
+            "modules" if is_named => Some(CacheEntryKind::Modules { version }),
             "model" if is_named => Some(CacheEntryKind::Model { version }),
             _ => None,
         }
@@ -178,6 +192,12 @@ mod tests {
         };
         let kind = model.name().as_deref().and_then(CacheEntryKind::of);
         assert!(matches!(kind, Some(CacheEntryKind::Model { .. })));
+        let modules = Key::Modules {
+            diff_id: digest.clone(),
+            version: "0123456789abcdef".to_owned(),
+        };
+        let kind = modules.name().as_deref().and_then(CacheEntryKind::of);
+        assert!(matches!(kind, Some(CacheEntryKind::Modules { .. })));
         let pair = Key::Verified {
             digest: digest.clone(),
             diff_id: digest.clone(),
