@@ -9,7 +9,7 @@ mod program;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::failure::StartFailure;
+use super::failure::{MissingProgram, StartFailure};
 use super::interpreter_line::interpreter;
 use super::knowledge::Knowledge;
 use super::locate::{Files, Located, locate};
@@ -24,7 +24,6 @@ use super::written::Written;
 use imgcheck_base::gap::Gap;
 use imgcheck_base::lexical::name_of;
 use imgcheck_image::{Node, RootFilesystem};
-use missing::MissingProgram;
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
 const MAX_STEPS: usize = 50_000;

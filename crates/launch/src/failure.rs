@@ -1,10 +1,13 @@
 //! Why a container certainly does not run its program.
 
+use std::rc::Rc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 use super::user::Refusal;
+use super::value::Cause;
 use imgcheck_base::glob::glob;
 use imgcheck_image::Node;
 
@@ -34,6 +37,16 @@ pub struct StartFailure {
     /// The program of the image whose name is most similar to that of a missing one; empty without one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nearest: String,
+}
+
+/// A program of a script that the image does not have.
+#[derive(Debug)]
+pub(crate) struct MissingProgram {
+    pub name: String,
+    /// The line that starts it.
+    pub cause: Rc<Cause>,
+    /// What fails if the script ends there.
+    pub failure: StartFailure,
 }
 
 impl StartFailure {

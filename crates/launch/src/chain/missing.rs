@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Chain;
-use crate::failure::StartFailure;
+use crate::failure::{MissingProgram, StartFailure};
 use crate::locate::{DEFAULT_PATH, Files, Located, absolute, locate};
 use crate::process::Process;
 use crate::shell::Outcome;
@@ -12,14 +12,6 @@ use crate::value::Cause;
 use imgcheck_base::lexical::{directory_of, name_of};
 use imgcheck_base::spelling::nearest;
 use imgcheck_image::{Access, Node};
-
-/// A program of a script.
-#[derive(Debug)]
-pub(super) struct MissingProgram {
-    name: String,
-    cause: Rc<Cause>,
-    failure: StartFailure,
-}
 
 impl Chain<'_, '_> {
     /// Notes a program that is not in the image. If the command itself starts it, the container fails; a script may go on.
