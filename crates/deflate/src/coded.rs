@@ -3,6 +3,7 @@
 use crate::bits::peek;
 use crate::codes::Codes;
 use crate::error::Invalid;
+use crate::packed::{Packed, Symbols};
 use crate::stream::{Input, Output, Stop};
 use crate::symbol::{CHUNK, Symbol, put, repeat};
 
@@ -110,27 +111,18 @@ fn fast<S: Symbol>(
             break (reader.position(), Ok(()));
         }
         reader.refill();
-        let mut found = codes.packed.find(reader.bits);
-        put(symbols, at, u64::from(found.bytes()));
-        at += found.literals();
-        reader.consume(found.number());
+        let mut found = reader.literals(&codes.packed, symbols, &mut at);
         if found.is_only_literals() {
-            found = codes.packed.find(reader.bits);
-            put(symbols, at, u64::from(found.bytes()));
-            at += found.literals();
-            reader.consume(found.number());
+            found = reader.literals(&codes.packed, symbols, &mut at);
             if found.is_only_literals() {
-                found = codes.packed.find(reader.bits);
-                put(symbols, at, u64::from(found.bytes()));
-                at += found.literals();
-                reader.consume(found.number());
+                found = reader.literals(&codes.packed, symbols, &mut at);
                 if found.is_only_literals() {
                     continue;
                 }
             }
         }
         let (length, mut used) = if found.has_length() {
-            (found.length(), found.number() & 63)
+            (found.length(), found.bits())
         } else {
             let mut used = 0;
             let mut entry = literals.first(reader.bits);
@@ -217,6 +209,21 @@ impl<'a> Reader<'a> {
             self.next += 7 - (self.count as usize >> 3 & 7);
             self.count |= 56;
         }
+    }
+
+    /// Reads up to two literals, which it writes, and the length behind them.
+    #[inline(always)]
+    fn literals<S: Symbol>(
+        &mut self,
+        packed: &Packed,
+        symbols: &mut [S],
+        at: &mut usize,
+    ) -> Symbols {
+        let found = packed.find(self.bits);
+        put(symbols, *at, u64::from(found.bytes()));
+        *at += found.literals();
+        self.consume(found.number());
+        found
     }
 
     #[inline(always)]

@@ -36,6 +36,12 @@ impl Symbols {
         self.0
     }
 
+    /// Bits of the input that it stands for.
+    #[inline(always)]
+    pub fn bits(self) -> u32 {
+        self.0 & 63
+    }
+
     /// How many literals it has.
     #[inline(always)]
     pub fn literals(self) -> usize {
@@ -100,10 +106,6 @@ impl Symbols {
             true => Symbols(0),
             false => Symbols(((length - 2) as u32) << LENGTH | entry.bits()),
         }
-    }
-
-    fn bits(self) -> u32 {
-        self.0 & 63
     }
 }
 

@@ -15,7 +15,7 @@ use imgcheck_archive::squashfs::{Extent, Squashfs};
 use imgcheck_base::beneath::{self, Links};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_elf::ReadAt;
-use imgcheck_image::{Entry, LayerFacts};
+use imgcheck_image::{Entry, EntryKind, LayerFacts};
 use imgcheck_python::ModuleFacts;
 
 /// The ending of a source.
@@ -52,7 +52,7 @@ impl Modules {
     /// # Errors
     /// The source cannot be read any more.
     pub fn get(&self, entry: &Entry, at: usize) -> Result<Option<ModuleFacts>> {
-        if !is_parsed(entry.path.as_bytes()) || entry.size > ModuleFacts::MOST_BYTES {
+        if !is_source(entry.path.as_bytes(), entry.size) {
             return Ok(None);
         }
         let key = u32::try_from(at).ok();
@@ -109,9 +109,16 @@ fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
 
 /// Whether a layer has sources that may be parsed.
 pub(crate) fn has_sources(facts: &LayerFacts) -> bool {
-    let mut entries = facts.entries.iter();
-    entries
-        .any(|it| is_parsed(it.path.as_bytes()) && (1..=ModuleFacts::MOST_BYTES).contains(&it.size))
+    let mut files = facts
+        .entries
+        .iter()
+        .filter(|it| matches!(it.kind, EntryKind::File(_)));
+    files.any(|it| is_source(it.path.as_bytes(), it.size))
+}
+
+/// Whether a file of this length is a source that may be parsed, and that is not too long.
+pub(crate) fn is_source(path: &[u8], size: u64) -> bool {
+    size <= ModuleFacts::MOST_BYTES && is_parsed(path)
 }
 
 /// Whether a file is a source that may be parsed.

@@ -120,11 +120,10 @@ impl ReadContext<'_> {
         let facts = is_verified
             .then(|| self.cache.get(&blob.diff_id))
             .flatten()?;
-        let modules = match self.cache.modules(&blob.diff_id) {
-            Some(modules) => Modules::Parsed(Arc::new(modules)),
-            // Without the facts of its sources, nothing would be known of what they import.
-            None if self.cache.has_all_entries() && has_sources(&facts) => return None,
-            None => Modules::None,
+        let modules = match self.cache.has_all_entries() && has_sources(&facts) {
+            // Without them, nothing would be known of what the sources import.
+            true => Modules::Parsed(Arc::new(self.cache.modules(&blob.diff_id)?)),
+            false => Modules::None,
         };
         Some(ReadLayer {
             facts: Arc::new(facts),

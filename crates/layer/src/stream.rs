@@ -23,7 +23,6 @@ use imgcheck_base::parallel;
 use imgcheck_elf::retain::DEFAULT_LIMIT;
 use imgcheck_elf::{ElfError, Retainer};
 use imgcheck_image::{Content, Entry, LayerFacts};
-use imgcheck_python::ModuleFacts;
 
 /// Most passes over a blob. Another pass reads bytes of ELF files that turned out to be needed after they had been dropped.
 const PASSES: usize = 8;
@@ -163,8 +162,7 @@ impl Stream<'_> {
     ) -> Result<Option<(u32, Vec<u8>)>, ArchiveError> {
         let is_parsed = self.context.patterns.has_modules()
             && member.sparse.is_none()
-            && member.size <= ModuleFacts::MOST_BYTES
-            && modules::is_parsed(&member.path);
+            && modules::is_source(&member.path, member.size);
         let Some(entry) = u32::try_from(entry).ok().filter(|_| is_parsed) else {
             return Ok(None);
         };

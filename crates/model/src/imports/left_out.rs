@@ -67,11 +67,9 @@ impl<'r> Run<'_, '_, 'r> {
         };
         let mut all = distribution.requires.iter();
         let found = all.find(|text| {
+            let holds = |it| marker::holds(it, &environment) == Ok(Some(true));
             Requirement::parse(text).is_ok_and(|it| {
-                let marker = it.marker;
-                let applies =
-                    marker.is_none_or(|it| marker::holds(it, &environment) == Ok(Some(true)));
-                applies && row.requires.contains(&normalized(it.name))
+                row.requires.contains(&normalized(it.name)) && it.marker.is_none_or(holds)
             })
         });
         found.cloned()

@@ -86,7 +86,8 @@ impl<'f> Variables<'f> {
         for claim in claims.filter(|it| matches!(it.origin.as_str(), "tag" | "repository")) {
             let found = versions.get(&claim.subject);
             let wrong = found.filter(|it| version::meets(it, &claim.version) == Some(false));
-            if let Some(found) = wrong {
+            // One text may have been within another.
+            if let Some(found) = wrong.filter(|_| reference.contains(&claim.text)) {
                 reference = version::renamed(&reference, &claim.text, &claim.version, found);
             }
         }
