@@ -35,7 +35,7 @@ Variables:
 pub fn shorten(command: Command) -> Command {
     command
         .mut_args(|it| {
-            let is_special = is_special(&it);
+            let is_special = is_special(&it) || it.is_hide_short_help_set();
             it.hide_env(true).hide_short_help(is_special)
         })
         .mut_subcommands(shorten)

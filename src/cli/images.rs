@@ -1,11 +1,13 @@
 //! The images that a command reads, and how.
 
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::builder::{BoolishValueParser, Resettable};
 use clap::{Args, ValueEnum};
 use imgcheck::{Checker, CheckerBuilder, Depth, Error, ImageRequest, PublicKey, Report, Result};
+use imgcheck_base::parallel::use_cores;
 
 use super::interrupt::{GRACE, Run, Stop};
 use super::limits::LimitArguments;
@@ -70,6 +72,9 @@ pub struct ReadingArguments {
     /// configuration
     #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_FACTS_KEY", value_parser = PublicKey::read, requires = "facts_from")]
     facts_key: Vec<PublicKey>,
+    /// Work as on a machine with N processors [default: as many as this process may use]
+    #[arg(long, value_name = "N", env = "IMGCHECK_JOBS", hide_short_help = true)]
+    jobs: Option<NonZeroUsize>,
     /// Do not show progress; implied by --quiet
     #[arg(long, env = "IMGCHECK_NO_PROGRESS", value_parser = BoolishValueParser::new())]
     no_progress: bool,
@@ -101,6 +106,9 @@ impl ReadingArguments {
     /// # Errors
     /// A mirror is invalid.
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
+        if let Some(jobs) = self.jobs {
+            use_cores(jobs);
+        }
         let checker = self.limits.apply(checker).no_lazy(self.no_lazy);
         let checker = checker.registries(self.registry.options()?);
         let checker = match self.facts_from {

@@ -49,6 +49,20 @@ fn an_honest_label_passes_without_error_or_warning() {
 }
 
 #[test]
+fn the_report_does_not_depend_on_the_number_of_processors() {
+    let findings = |jobs: &str| {
+        let (_, report) = check(&repository(MISLABELLED), &["--jobs", jobs]);
+        only_image(&report)["findings"].clone()
+    };
+    assert_eq!(findings("1"), findings("16"));
+    assert_eq!(findings("1").as_array().map(Vec::len), Some(1));
+    let output = imgcheck().args(["--jobs", "0", HONEST]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("--jobs <N>"), "{text}");
+}
+
+#[test]
 fn the_sample_holds_what_its_provenance_says() {
     let (_, report) = check(&repository(HONEST), &[]);
     for (name, expected) in [

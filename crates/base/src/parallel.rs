@@ -2,13 +2,25 @@
 
 use std::io;
 use std::iter;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// How many threads the machine can run at the same time.
+/// What [`use_cores`] sets; 0 if nothing did.
+static CORES: AtomicUsize = AtomicUsize::new(0);
+
+/// Works as on a machine with so many processors from now on.
+pub fn use_cores(count: NonZeroUsize) {
+    CORES.store(count.get(), Ordering::Relaxed);
+}
+
+/// How many threads run at the same time: those of the machine, or of [`use_cores`].
 pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
+    match CORES.load(Ordering::Relaxed) {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        count => count,
+    }
 }
 
 /// Runs `work` for each number below `count` on at most `threads` threads, and returns the results in order. Items are started in

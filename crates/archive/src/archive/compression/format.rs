@@ -101,7 +101,7 @@ const MOST_THREADS: usize = 6;
 fn gzip_threads(cores: usize) -> usize {
     match cores {
         0..=2 => 0,
-        _ => (cores - 1).min(MOST_THREADS),
+        _ => cores.min(MOST_THREADS),
     }
 }
 
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn few_cores_are_busy_with_digests() {
-        assert_eq!([1, 2, 3, 4, 64].map(gzip_threads), [0, 0, 2, 3, 6]);
+        assert_eq!([1, 2, 3, 4, 64].map(gzip_threads), [0, 0, 3, 4, 6]);
     }
 
     #[test]
