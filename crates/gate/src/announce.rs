@@ -27,13 +27,13 @@ impl Gate {
     }
 }
 
-/// A machine by its name, or by what is known of it: `a100, driver 535.183.06`.
+/// A machine: `training (a100, driver 535.183.06)`.
 fn shown(target: &Target) -> String {
     let driver = target.driver.iter().map(|it| format!("driver {it}"));
     let parts: Vec<String> = target.gpus.iter().cloned().chain(driver).collect();
     match target.name.as_str() {
         "" => parts.join(", "),
-        name => name.to_owned(),
+        name => format!("{name} ({})", parts.join(", ")),
     }
 }
 

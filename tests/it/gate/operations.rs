@@ -20,7 +20,7 @@ fn the_log_says_at_the_start_what_is_judged() {
         ),
         (
             "clusters:",
-            "targets: [{gpus: [a100], driver: '535.183.06'}]\nclusters:",
+            "targets: [{name: old, gpus: [a100], driver: '535.183.06'}]\nclusters:",
         ),
     ]));
     let [judging] = server.logged("judging").try_into().unwrap();
@@ -29,8 +29,8 @@ fn the_log_says_at_the_start_what_is_judged() {
         ("configuration", json!(file)),
         ("mode", json!("enforce")),
         ("namespaces", json!("dev-*: audit")),
-        ("targets", json!("a100, driver 535.183.06")),
-        ("node_classes", json!("h100")),
+        ("targets", json!("old (a100, driver 535.183.06)")),
+        ("node_classes", json!("h100 (h100, driver 570.86.10)")),
         ("watches_cluster", json!(false)),
     ] {
         assert_eq!(judging[key], value, "{judging}");
