@@ -328,6 +328,22 @@ fn remarks_on_a_slow_archive(options: &[&str]) -> String {
 }
 
 #[test]
+fn a_quiet_check_that_writes_a_baseline_prints_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = imgcheck();
+        command
+            .current_dir(place.path())
+            .arg(repository(MISLABELLED));
+        let output = command.args(arguments).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let write = ["--severity", "error", "--write-baseline", "known.json"];
+    assert!(run(&write).starts_with("wrote 1 finding to known.json"));
+    assert_eq!(run(&[&write[..], &["-q"]].concat()), "");
+}
+
+#[test]
 fn a_quiet_check_prints_no_progress() {
     let [loud, quiet] = thread::scope(|scope| {
         let loud = scope.spawn(|| remarks_on_a_slow_archive(&[]));
