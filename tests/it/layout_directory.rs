@@ -204,8 +204,14 @@ fn a_layout_that_records_only_a_tag_asks_for_a_name() {
     let layers: Vec<(Vec<u8>, Vec<u8>)> = layers.collect();
     for (tag, words) in [
         ("latest", "name it with --as NAME"),
-        ("latest", "help  use a release tag, and pin the image by its digest"),
-        ("torch2.9-cu121", "help  tag the image `torch2.8-cu128`, or install"),
+        (
+            "latest",
+            "help  use a release tag, and pin the image by its digest",
+        ),
+        (
+            "torch2.9-cu121",
+            "help  tag the image `torch2.8-cu128`, or install",
+        ),
     ] {
         let directory = tempfile::tempdir().unwrap();
         layout::write(directory.path(), tag, &layers);
