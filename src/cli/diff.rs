@@ -58,7 +58,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     };
     let comparison = Comparison::between((&arguments.from, from), (&arguments.to, to));
     output::write_text(output, |format| comparison.render(format, output.width()))?;
-    let is_baseline = policy.write_baseline(true, || comparison.baseline())?;
+    let is_baseline = policy.write_baseline(true, false, || comparison.baseline())?;
     let failed = reader.checker.verdict(comparison.new_findings()) == Verdict::Fail;
     Ok(ExitCode::from(match to.verdict {
         Verdict::Incomplete => NOT_JUDGED,

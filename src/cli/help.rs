@@ -6,10 +6,9 @@ use clap::{Arg, Command};
 const GROUPS: [&str; 2] = ["Cache of layer facts", "Registries"];
 
 /// Options for special cases in other groups, by their long names.
-const OPTIONS: [&str; 17] = [
+const OPTIONS: [&str; 15] = [
     "all-images",
     "all-platforms",
-    "baseline",
     "color",
     "config",
     "deep",
@@ -23,8 +22,10 @@ const OPTIONS: [&str; 17] = [
     "rules",
     "severity",
     "strict",
-    "write-baseline",
 ];
+
+/// Options that a command refuses: it has them only because it shares a group with others.
+const REFUSED: [(&str, &str); 2] = [("preflight", "as"), ("preflight", "all-platforms")];
 
 /// The end of `--help` of commands with options.
 pub const VARIABLES: &str = "\
@@ -33,12 +34,23 @@ Variables:
 
 /// Shortens the help of a command and of those below it. Variables have the names of their options, so help does not list them.
 pub fn shorten(command: Command) -> Command {
+    let name = command.get_name().to_owned();
     command
         .mut_args(|it| {
             let is_special = is_special(&it) || it.is_hide_short_help_set();
-            it.hide_env(true).hide_short_help(is_special)
+            let is_refused = is_refused(&name, &it);
+            let it = it.hide_env(true).hide_short_help(is_special);
+            match is_refused {
+                true => it.hide(true),
+                false => it,
+            }
         })
         .mut_subcommands(shorten)
+}
+
+fn is_refused(command: &str, option: &Arg) -> bool {
+    let long = option.get_long().unwrap_or_default();
+    REFUSED.contains(&(command, long))
 }
 
 fn is_special(option: &Arg) -> bool {
@@ -86,5 +98,28 @@ mod tests {
         );
         let long = command.render_long_help().to_string();
         assert!(long.contains("--mirror"), "{long}");
+    }
+
+    #[test]
+    fn the_help_of_a_command_has_what_it_takes() {
+        let mut command = super::shorten(Cli::command()).term_width(100);
+        let mut help = |name: &str| {
+            let command = command.find_subcommand_mut(name);
+            let command = command.expect("a command");
+            let (short, long) = (command.render_help(), command.render_long_help());
+            (short.to_string(), long.to_string())
+        };
+        let (short, _) = help("lint");
+        assert!(short.contains("--baseline"), "{short}");
+        let (short, long) = help("preflight");
+        assert!(short.contains("--images"), "{short}");
+        for option in ["--as ", "--all-platforms"] {
+            assert!(!short.contains(option) && !long.contains(option), "{long}");
+        }
+        let (_, long) = help("facts");
+        assert!(
+            long.contains("--as ") && long.contains("--all-platforms"),
+            "{long}"
+        );
     }
 }

@@ -100,7 +100,7 @@ enum Command {
     /// Show which libraries an image's processes load, and why
     ///
     /// The tree names the files that need a library and where the loader finds it; --python shows modules.
-    #[command(after_help = examples::TREE)]
+    #[command(after_help = examples::TREE, override_usage = "imgcheck tree [OPTIONS] <IMAGE> [LIBRARY]")]
     Tree(tree::TreeArguments),
     /// Show where an image's bytes are, and which a container does not need
     ///

@@ -150,6 +150,7 @@ impl PolicyArguments {
     pub fn write_baseline(
         &self,
         all_read: bool,
+        quiet: bool,
         baseline: impl FnOnce() -> Result<(String, usize)>,
     ) -> Result<bool> {
         let Some(path) = &self.write_baseline else {
@@ -164,10 +165,12 @@ impl PolicyArguments {
         }
         let (text, count) = baseline()?;
         output::write_with_directory(path, text.as_bytes())?;
-        output::remark(&format!(
-            "wrote {count} {} to {shown}; with --baseline {shown} only new findings fail\n",
-            if count == 1 { "finding" } else { "findings" }
-        ));
+        if !quiet {
+            output::remark(&format!(
+                "wrote {count} {} to {shown}; with --baseline {shown} only new findings fail\n",
+                if count == 1 { "finding" } else { "findings" }
+            ));
+        }
         Ok(true)
     }
 }
@@ -231,9 +234,10 @@ impl ImagePolicyArguments {
     pub fn write_baseline(
         &self,
         all_read: bool,
+        quiet: bool,
         baseline: impl FnOnce() -> Result<(String, usize)>,
     ) -> Result<bool> {
-        self.policy.write_baseline(all_read, baseline)
+        self.policy.write_baseline(all_read, quiet, baseline)
     }
 }
 

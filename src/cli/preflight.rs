@@ -99,7 +99,11 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     let report = report?;
     formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
-    let is_baseline = policy.write_baseline(report.errors.is_empty(), baseline)?;
+    let is_baseline = policy.write_baseline(
+        report.errors.is_empty(),
+        arguments.view.is_quiet(),
+        baseline,
+    )?;
     let containers = report.workloads.iter().flat_map(|it| &it.containers);
     let is_incomplete = |it: &ContainerReport| match &it.judged {
         Some(image) => image.verdict == Verdict::Incomplete,

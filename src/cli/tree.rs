@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use imgcheck::{Checker, Format, View};
+use imgcheck::{Checker, Error, Format, Result, View};
 
 use super::formats::TreeFormat;
 use super::images::{ReadingArguments, finish, requests};
@@ -14,8 +14,8 @@ use super::output::{self, OutputArguments};
 #[derive(Debug, Args)]
 pub struct TreeArguments {
     /// Image, as for `imgcheck check`
-    #[arg(value_name = "IMAGE")]
-    image: String,
+    #[arg(value_name = "IMAGE", required_unless_present = "python")]
+    image: Option<String>,
     /// Show only this library, in detail: a SONAME, a file name, a path, or the start of a name such as libcudnn
     #[arg(value_name = "LIBRARY")]
     library: Option<String>,
@@ -28,13 +28,29 @@ pub struct TreeArguments {
     output: OutputArguments<TreeFormat>,
 }
 
+impl TreeArguments {
+    /// The image, and the module that `--python` names. `tree --python IMAGE` names no module: the only value is the image.
+    ///
+    /// # Errors
+    /// There is no image.
+    fn image_and_module(&self) -> Result<(&str, Option<String>)> {
+        match (&self.image, &self.python) {
+            (Some(image), python) => Ok((image, python.clone().flatten())),
+            (None, Some(Some(image))) => Ok((image, None)),
+            (None, _) => Err(Error::usage("`imgcheck tree` needs an image")
+                .with_help("use: imgcheck tree IMAGE --python [MODULE]")),
+        }
+    }
+}
+
 /// Shows the loader model of every image that the argument names.
 pub fn run(arguments: &TreeArguments) -> Result<ExitCode, Stop> {
-    let images = std::slice::from_ref(&arguments.image);
+    let (image, module) = arguments.image_and_module()?;
+    let images = &[image.to_owned()];
     let (reading, output) = (&arguments.reading, &arguments.output);
     output.validate(&requests(images))?;
     let checker = Checker::builder().without_rules().loader_trees(true);
-    let checker = checker.python_module(arguments.python.clone().flatten());
+    let checker = checker.python_module(module);
     let report = reading
         .start(reading.apply(checker)?, images, false, &[])?
         .check()?;

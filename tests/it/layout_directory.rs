@@ -201,9 +201,24 @@ fn a_layout_that_records_only_a_tag_asks_for_a_name() {
         entry.read_to_end(&mut layer).unwrap();
         is_layer.then(|| (layer.clone(), layer))
     });
-    let directory = tempfile::tempdir().unwrap();
-    layout::write(directory.path(), "latest", &layers.collect::<Vec<_>>());
-    let output = imgcheck().arg(directory.path()).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("name it with --as NAME"), "{text}");
+    let layers: Vec<(Vec<u8>, Vec<u8>)> = layers.collect();
+    for (tag, words) in [
+        ("latest", "name it with --as NAME"),
+        (
+            "latest",
+            "help  use a release tag, and pin the image by its digest",
+        ),
+        (
+            "torch2.9-cu121",
+            "help  tag the image `torch2.8-cu128`, or install",
+        ),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        layout::write(directory.path(), tag, &layers);
+        let output = imgcheck().arg(directory.path()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(words), "{words}: {text}");
+        // Nothing that is proposed names the repository that does not exist.
+        assert!(!text.contains("`unnamed:"), "{text}");
+    }
 }

@@ -25,6 +25,46 @@ fn only_one_image_comes_from_standard_input() {
 }
 
 #[test]
+fn standard_input_is_named_once() {
+    for (arguments, input, problem) in [
+        (&["-"][..], "", "error: -: standard input is empty\n"),
+        (
+            &["-"],
+            "text",
+            "error: -: not an image: not a tar archive\n",
+        ),
+        (
+            &["oci-archive:-"],
+            "text",
+            "error: -: not an image: not a tar archive\n",
+        ),
+        (
+            &["requirements", "-"],
+            "",
+            "error: -: standard input is empty\n",
+        ),
+        (
+            &["preflight", "-"],
+            "",
+            "error: -: standard input is empty\n",
+        ),
+        (
+            &["lint", "-"],
+            "",
+            "error: the kind of standard input is unknown\n",
+        ),
+    ] {
+        let output = imgcheck()
+            .args(arguments)
+            .write_stdin(input)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.starts_with(problem), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
 fn what_needs_random_access_does_not_come_from_standard_input() {
     let sif = [&[0; 32][..], b"SIF_MAGIC\0"].concat();
     for start in [&b"hsqs\0\0\0\0"[..], &sif] {

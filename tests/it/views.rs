@@ -10,7 +10,7 @@ use imgcheck::{
     Cancellation, Checker, Comparison, Format, ImageRequest, LintRequest, TextLevel, TextOptions,
 };
 
-use crate::program::{imgcheck, lint, repository};
+use crate::program::{failure, imgcheck, lint, repository};
 
 const MISLABELLED: &str = "testdata/sample/pytorch-cuda-v2.9.tar";
 const HONEST: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
@@ -238,6 +238,39 @@ fn tree_of(library: &str) -> (i32, String, String) {
     )
 }
 
+#[test]
+fn the_modules_of_an_image_are_shown_wherever_its_name_is() {
+    let image = repository(HONEST);
+    let image = image.to_str().unwrap();
+    let tree = |arguments: &[&str]| {
+        let output = imgcheck().arg("tree").args(arguments).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(output.stderr));
+        text(output.stdout)
+    };
+    let all = tree(&[image, "--python"]);
+    assert!(all.contains("\ntorch in /usr/local, "), "{all}");
+    assert_eq!(tree(&["--python", image]), all);
+    assert_eq!(
+        tree(&["--python", "torch", image]),
+        tree(&[image, "--python", "torch"])
+    );
+    let misspelled = tree(&[image, "--python", "torhc"]);
+    let said = "No module named 'torhc'\ndid you mean torch?\n";
+    assert!(misspelled.ends_with(said), "{misspelled}");
+    let misspelled = tree(&[image, "--python", "torch.verison"]);
+    assert!(
+        misspelled.contains("did you mean torch.version?"),
+        "{misspelled}"
+    );
+    assert!(!all.contains("did you mean"), "{all}");
+    let error = failure(2, &["tree", "--python"]);
+    assert!(
+        error.contains("use: imgcheck tree IMAGE --python [MODULE]"),
+        "{error}"
+    );
+}
+
 /// No file of the image answers, and the process does not work without it.
 #[test]
 fn a_tree_names_who_uses_a_library_of_the_host() {
@@ -292,6 +325,22 @@ fn remarks_on_a_slow_archive(options: &[&str]) -> String {
     drop(input);
     let output = child.wait_with_output().unwrap();
     String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_quiet_check_that_writes_a_baseline_prints_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = imgcheck();
+        command
+            .current_dir(place.path())
+            .arg(repository(MISLABELLED));
+        let output = command.args(arguments).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let write = ["--severity", "error", "--write-baseline", "known.json"];
+    assert!(run(&write).starts_with("wrote 1 finding to known.json"));
+    assert_eq!(run(&[&write[..], &["-q"]].concat()), "");
 }
 
 #[test]

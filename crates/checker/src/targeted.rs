@@ -17,6 +17,11 @@ impl Checker {
         &self.gate
     }
 
+    /// The machines that images must run on, unless a request names others.
+    pub fn targets(&self) -> &[Target] {
+        &self.policy.targets
+    }
+
     /// The clusters that the configuration declares.
     pub fn clusters(&self) -> &[Cluster] {
         &self.policy.clusters

@@ -19,6 +19,11 @@ pub trait Cluster: Send + Sync + 'static {
         true
     }
 
+    /// Whether the state follows a real cluster.
+    fn is_watched(&self) -> bool {
+        true
+    }
+
     /// For how long a part of the state may have been out of date; zero if it is not.
     fn out_of_date(&self) -> Duration {
         Duration::ZERO
@@ -61,6 +66,10 @@ pub struct Declared(Arc<ClusterState>);
 impl Cluster for Declared {
     fn state(&self) -> Arc<ClusterState> {
         self.0.clone()
+    }
+
+    fn is_watched(&self) -> bool {
+        false
     }
 
     fn pull_secrets<'a>(&'a self, _: &'a Puller) -> BoxFuture<'a, Result<Vec<PullSecret>>> {

@@ -5,6 +5,7 @@
 //! (`queue`) and read by workers (`workers`).
 
 mod admission;
+mod announce;
 mod cluster;
 mod credentials;
 mod events;

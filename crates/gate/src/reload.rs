@@ -73,6 +73,7 @@ impl Gate {
     fn reload_configuration(&self) -> Result<()> {
         let setup = Setup::new((self.0.load)()?)?;
         self.0.views.replace(setup);
+        self.announce();
         Ok(())
     }
 

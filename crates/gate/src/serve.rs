@@ -44,7 +44,19 @@ async fn run(gate: Gate, options: &GateOptions) -> Result<()> {
             .watch(options.configuration.clone(), options.reload),
     );
     tokio::spawn(gate.clone().forget_scans());
-    tracing::info!(%address, tls = options.tls.is_some(), "listening");
+    gate.announce();
+    let scheme = if options.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    tracing::info!(
+        %address,
+        tls = options.tls.is_some(),
+        metrics = format!("{scheme}://{address}/metrics"),
+        tokens = options.tokens.is_some(),
+        "listening"
+    );
     let close = tokio_util::sync::CancellationToken::new();
     let server = server::serve(
         listener,

@@ -19,7 +19,7 @@ pub struct Setup {
     /// Which objects start containers.
     pub kinds: Kinds,
     /// The node classes that the configuration declares for the cluster.
-    declared: Option<Vec<Arc<NodeClass>>>,
+    pub(crate) declared: Option<Vec<Arc<NodeClass>>>,
 }
 
 impl Setup {

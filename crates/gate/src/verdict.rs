@@ -1,5 +1,6 @@
 //! What the gate keeps of a judgement.
 
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::queue::Job;
@@ -53,6 +54,8 @@ pub struct Fault {
     pub rule: String,
     /// How severe it is.
     pub severity: Severity,
+    /// Whether the policy lets nothing pass that has it.
+    pub fails: bool,
     /// What is wrong, in one sentence.
     pub message: String,
 }
@@ -121,6 +124,7 @@ impl ContainerVerdict {
         let fault = |it: &imgcheck_model::finding::Finding| Fault {
             rule: it.rule.clone(),
             severity: it.severity,
+            fails: checker.verdict(from_ref(it)) == Verdict::Fail,
             message: it.message.clone(),
         };
         let runs = report.classes.iter();

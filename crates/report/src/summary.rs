@@ -1,9 +1,9 @@
 //! The overview table: for each subject what is claimed, what was found, and whether they agree.
 
+use imgcheck_base::reference::only_tag;
 use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::stack::Component;
-use imgcheck_source::source::is_only_a_tag;
 
 use super::ImageReport;
 
@@ -59,9 +59,9 @@ pub fn claims_nothing(image: &ImageReport) -> Option<&'static str> {
     let is_silent = facts.claims.iter().all(|claim| claim.origin == "env");
     let is_asked = image.questions.expect_contents();
     let reference = facts.reference.as_deref()?;
-    (is_silent && !is_asked && has_gpu_library(image)).then(|| match is_only_a_tag(reference) {
-        true => "The image has no name, and its tag claims nothing: name it with --as NAME, or say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
-        false => "The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
+    (is_silent && !is_asked && has_gpu_library(image)).then(|| match only_tag::tag(reference) {
+        Some(_) => "The image has no name, and its tag claims nothing: name it with --as NAME, or say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
+        None => "The tag claims nothing: say what you expect with --expect, or with `expect:` in .imgcheck.yaml.",
     })
 }
 

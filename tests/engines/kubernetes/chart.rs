@@ -110,8 +110,15 @@ fn the_chart_is_well_formed_and_needs_an_image() {
     let output = run(&["template"]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && error.contains("image.repository"),
+        !output.status.success() && error.contains("pass --set image.repository=registry.example/"),
         "{error}"
+    );
+    // Helm reports what is missing to `lint` as information.
+    let output = run(&["lint"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && told.contains("pass --set image.repository=registry.example/"),
+        "{told}"
     );
     let output = run(&[&["template"][..], &image, &["--set", "failurePolicy=Never"]].concat());
     assert!(!output.status.success());

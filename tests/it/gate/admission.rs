@@ -188,7 +188,7 @@ fn the_environment_of_a_pod_can_break_its_image() {
     let (registry, server) = (registry(), Server::new(ENFORCE));
     let mut pod = pod(&image(&registry));
     assert_eq!(server.validate_read(&create(&pod))["allowed"], true);
-    pod["spec"]["containers"][0]["env"] = json!([{"name": "LD_PRELOAD", "value": "/no/such/library.so"}, {"name": "PYTHONPATH", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]);
+    pod["spec"]["containers"][0]["env"] = json!([{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}, {"name": "PYTHONPATH", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]);
     // The variable of the Secret decides what is imported, and nobody can see it: that is a gap.
     let response = server.validate(&create(&pod));
     assert_eq!(response["allowed"], false, "{response}");
@@ -197,9 +197,15 @@ fn the_environment_of_a_pod_can_break_its_image() {
         message.contains("not judged (overlay-unknown): ") && message.contains("PYTHONPATH"),
         "{message}"
     );
-    // What denies comes before the warning about LD_PRELOAD.
-    let (gap, warning) = (message.find("not judged"), message.find("library.so"));
-    assert!(warning.is_none() || gap < warning, "{message}");
+    // NVIDIA_VISIBLE_DEVICES denies nothing: it is a warning of its own.
+    assert!(!message.contains("VISIBLE_DEVICES"), "{message}");
+    let said = warnings(&response).replace("\nimgcheck:   ", " ");
+    assert_eq!(
+        said.matches("NVIDIA_VISIBLE_DEVICES=all overrides").count(),
+        1,
+        "{said}"
+    );
+    assert!(!said.contains("not judged"), "{said}");
     for help in ["preflight --strict", "`gap: overlay-unknown`"] {
         assert!(message.contains(help), "{message}");
     }

@@ -12,6 +12,46 @@ use super::images::{ENFORCE, create, enforce_with, image, pod, registry};
 use super::server::{Home, PATIENCE, Server, builder, client};
 
 #[test]
+fn the_log_says_at_the_start_what_is_judged() {
+    let server = Server::new(&enforce_with(&[
+        (
+            "mode: enforce",
+            "mode: enforce, namespaces: {'dev-*': audit}",
+        ),
+        (
+            "clusters:",
+            "targets: [{name: old, gpus: [a100], driver: '535.183.06'}]\nclusters:",
+        ),
+    ]));
+    let [judging] = server.logged("judging").try_into().unwrap();
+    let file = server.home.path("imgcheck.yaml").display().to_string();
+    for (key, value) in [
+        ("configuration", json!(file)),
+        ("mode", json!("enforce")),
+        ("namespaces", json!("dev-*: audit")),
+        ("targets", json!("old (a100, driver 535.183.06)")),
+        ("node_classes", json!("h100 (h100, driver 570.86.10)")),
+        ("watches_cluster", json!(false)),
+    ] {
+        assert_eq!(judging[key], value, "{judging}");
+    }
+    let [listening] = server.logged("listening").try_into().unwrap();
+    assert_eq!(listening["metrics"], format!("{}/metrics", server.url));
+    assert_eq!(listening["tokens"], true);
+    // A new configuration is said, too.
+    server.home.write(
+        "imgcheck.yaml",
+        &enforce_with(&[("mode: enforce", "mode: warn")]),
+    );
+    server.signal("HUP");
+    server.wait_for("the new mode", |it| {
+        it.logged("judging")
+            .last()
+            .is_some_and(|line| line["mode"] == "warn" && line["targets"] == "none")
+    });
+}
+
+#[test]
 fn a_new_certificate_is_used_and_a_broken_one_is_not() {
     let server = Server::new(ENFORCE);
     let trusted = |server: &Server| {

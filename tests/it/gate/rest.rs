@@ -45,22 +45,57 @@ fn an_image_is_queued_then_reported() {
 #[test]
 fn questions_are_checked() {
     let server = Server::new(ENFORCE);
-    for question in [
-        json!({}),
-        json!([]),
-        json!({"reference": 7}),
-        json!(["a/b:1", "", {}, null]),
-        json!({"reference": "a/b:1", "overlay": [null, null]}),
-        json!({"reference": "a/b:1", "unknown": 1}),
-        json!({"reference": "a/b:1", "architecture": "../x"}),
-        json!({"reference": "a/b:1", "targets": {"gpus": ["h1000"]}}),
-        json!({"reference": "a/b:1", "targets": {"driver": "x"}}),
-        json!({"reference": "a/b:1", "targets": {"gpus": ["b200"], "driver": "535.183.06"}}),
-        json!({"reference": "a/b:1", "overlay": {"command": "x"}}),
+    for (question, problem) in [
+        (json!({}), "the body: missing field `reference`"),
+        (json!([]), "the body: invalid type: sequence"),
+        (json!({"reference": 7}), "`reference`: invalid type"),
+        (json!(["a/b:1", "", {}, null]), "the body: invalid type"),
+        (
+            json!({"reference": "a/b:1", "overlay": [null, null]}),
+            "`overlay`: invalid type",
+        ),
+        (
+            json!({"reference": "a/b:1", "unknown": 1}),
+            "`unknown`: unknown field",
+        ),
+        (
+            json!({"reference": "a/b:1", "architecture": "../x"}),
+            "`architecture` is not one, such as amd64",
+        ),
+        (
+            json!({"reference": "oci:/etc"}),
+            "`reference`: `oci:/etc` is not a valid image reference",
+        ),
+        (
+            json!({"reference": "a/b:1", "targets": {"gpus": ["h1000"]}}),
+            "`targets.gpus`: unknown GPU `h1000`; ",
+        ),
+        (
+            json!({"reference": "a/b:1", "targets": {"gpus": "h100"}}),
+            "`targets.gpus`: invalid type: string \"h100\", expected a sequence",
+        ),
+        (
+            json!({"reference": "a/b:1", "targets": {"gpu": ["h100"]}}),
+            "`targets.gpu`: unknown field `gpu`, expected `gpus` or `driver`",
+        ),
+        (
+            json!({"reference": "a/b:1", "targets": {"driver": "x"}}),
+            "`targets.driver`: `x` is not a driver version; use the full version",
+        ),
+        (
+            json!({"reference": "a/b:1", "targets": {"gpus": ["b200"], "driver": "535.183.06"}}),
+            "`targets`: driver 535.183.06 is too old for B200",
+        ),
+        (
+            json!({"reference": "a/b:1", "overlay": {"command": "x"}}),
+            "`overlay.command`: invalid type",
+        ),
     ] {
         let answer = server.post("/v1/check", &question);
         assert_eq!(answer.status, 400, "{question}: {answer:?}");
-        assert!(answer.json()["error"].is_string());
+        let answer = answer.json();
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.starts_with(problem), "{question}: {error}");
     }
     for (path, status) in [
         ("/v1/verdicts/sha256:0", 400),

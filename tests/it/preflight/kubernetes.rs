@@ -158,12 +158,51 @@ fn a_script_is_missing_in_objects_whose_controllers_bring_no_files() {
             "batch.volcano.sh/v1alpha1",
             "Job",
             format!("{{tasks: [{{name: w, template: {template}}}]}}"),
+            "deploy-script-missing",
+        ),
+        (
+            "batch.volcano.sh/v1alpha1",
+            "Job",
+            format!(
+                "{{volumes: [{{mountPath: /src, volumeClaimName: code}}], tasks: [{{name: w, template: {template}}}]}}"
+            ),
             "launch-not-understood",
+        ),
+        (
+            "kubeflow.org/v1",
+            "PyTorchJob",
+            format!("{{pytorchReplicaSpecs: {{Master: {{template: {template}}}}}}}"),
+            "deploy-script-missing",
+        ),
+        (
+            "kubeflow.org/v2beta1",
+            "MPIJob",
+            format!("{{mpiReplicaSpecs: {{Worker: {{template: {template}}}}}}}"),
+            "deploy-script-missing",
+        ),
+        (
+            "argoproj.io/v1alpha1",
+            "Workflow",
+            "{templates: [{name: t, container: {image: IMAGE, command: [python3, /src/train.py]}}]}".to_owned(),
+            "deploy-script-missing",
+        ),
+        (
+            "argoproj.io/v1alpha1",
+            "Workflow",
+            "{templates: [{name: t, inputs: {artifacts: [{name: a, path: /src}]}, container: {image: IMAGE, command: [python3, /src/train.py]}}]}".to_owned(),
+            "launch-not-understood",
+        ),
+        (
+            "argoproj.io/v1alpha1",
+            "CronWorkflow",
+            "{workflowSpec: {templates: [{name: t, script: {image: IMAGE, command: [nosuch, python3], source: x}}]}}".to_owned(),
+            "launch-program-missing",
         ),
     ] {
         let text = format!("apiVersion: {version}\nkind: {kind}\n# A job.\nspec: {spec}\n");
         let line = text.replace("IMAGE", IMAGE);
-        let column = line.lines().nth(3).and_then(|it| it.find("[python3"));
+        let column = line.lines().nth(3);
+        let column = column.and_then(|it| it.find("[python3").or(it.find("[nosuch")));
         let expected = match expected {
             gap if gap.starts_with("launch-not") => gap.to_owned(),
             rule => format!("{rule} 4:{}", column.unwrap() + 1),

@@ -39,6 +39,39 @@ fn every_format_has_the_finding_and_the_file() {
 }
 
 #[test]
+fn what_containers_share_is_printed_once() {
+    let container =
+        "    - {name: NAME, image: IMAGE, env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}]}\n";
+    let unread = "    - {name: NAME, image: 'nosuch.example/team/train:1'}\n";
+    let pod = |name: &str| {
+        let head = format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  containers:\n"
+        );
+        let containers = [
+            (container, "a"),
+            (container, "b"),
+            (unread, "c"),
+            (unread, "d"),
+        ];
+        let containers = containers.map(|(text, name)| text.replace("NAME", name));
+        format!("{head}{}", containers.concat())
+    };
+    let input = Input::new(&format!("{}---\n{}", pod("first"), pod("second")));
+    let (_, text, error) = input.run(&["deploy.yaml"]);
+    for (words, count) in [
+        ("\nwarning[deploy-visible-devices]: ", 4),
+        ("help: remove the variable", 1),
+        ("help: the same as for a above", 1),
+        ("help: the same as for a of Pod first above", 2),
+        ("could not be read: nosuch.example/team/train:1: ", 1),
+        ("could not be read: the same as for c above", 1),
+        ("could not be read: the same as for c of Pod first above", 2),
+    ] {
+        assert_eq!(text.matches(words).count(), count, "{words}: {text}{error}");
+    }
+}
+
+#[test]
 fn severities_ignores_and_baselines_apply() {
     let input = Input::new(MANIFEST);
     for (text, expected) in [

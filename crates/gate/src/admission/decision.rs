@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::deployed::Deployed;
 use super::review::{ANNOTATION, AdmissionResponse, Status};
-use super::words;
+use super::words::{self, Sentences};
 use crate::judge::Answered;
 use crate::state::Gate;
 use imgcheck_base::excerpt::shortened;
@@ -46,8 +46,8 @@ pub(super) struct Decision {
     warns: bool,
     /// Why it does not pass.
     pub(super) reasons: Vec<String>,
-    /// Where it does not run, though it passes.
-    partly: Vec<String>,
+    /// What else to tell who deploys it, and where it does not run, though it passes.
+    advice: Vec<String>,
     pub(super) exempted: Vec<String>,
 }
 
@@ -72,6 +72,11 @@ impl Decision {
             Outcome::Unknown if on_miss != OnMiss::Deny => (true, Some("on-miss")),
             _ => (false, None),
         };
+        let said = match outcome {
+            // Containers whose images are missing have their sentence in the reasons.
+            Outcome::Pass | Outcome::Unknown => Sentences::default(),
+            Outcome::Fail | Outcome::Incomplete => words::about(judgement, strict),
+        };
         let is_silent = passed == Some("on-miss") && on_miss == OnMiss::Allow;
         Decision {
             outcome,
@@ -80,10 +85,13 @@ impl Decision {
             passed,
             is_deniable: deployed.is_deniable,
             warns: mode > Mode::Audit && !is_silent,
-            reasons: reasons(outcome, answered, strict),
-            partly: match outcome {
+            reasons: match outcome {
+                Outcome::Pass => Vec::new(),
+                _ => [said.reasons, unknown(outcome, answered)].concat(),
+            },
+            advice: match outcome {
                 Outcome::Pass => words::partly(judgement),
-                _ => Vec::new(),
+                _ => said.warnings,
             },
             exempted: Vec::new(),
         }
@@ -195,15 +203,19 @@ impl Decision {
         );
         add("exempted", self.exempted.clone());
         add("reasons", self.reasons.clone());
-        let mut sentences = self.reasons.clone();
+        // A denial has its reasons in the status.
+        let mut sentences = match self.allowed {
+            true => self.reasons.clone(),
+            false => Vec::new(),
+        };
         if self.allowed && self.mode == Mode::Enforce && !self.is_deniable && !sentences.is_empty()
         {
             sentences.push("this namespace enforces: its Pods will be denied".to_owned());
         }
-        sentences.extend(self.partly.iter().cloned());
+        sentences.extend(self.advice.iter().cloned());
         AdmissionResponse {
             allowed: self.allowed,
-            warnings: match self.allowed && self.warns {
+            warnings: match self.warns {
                 true => words::warnings(&sentences),
                 false => Vec::new(),
             },
@@ -226,28 +238,21 @@ impl Decision {
     }
 }
 
-fn reasons(outcome: Outcome, answered: &Answered, strict: bool) -> Vec<String> {
+/// What is not known yet, one sentence for each image.
+fn unknown(outcome: Outcome, answered: &Answered) -> Vec<String> {
     let judgement = &answered.judgement;
-    let mut reasons = match outcome {
-        Outcome::Pass => return Vec::new(),
-        // Containers whose images are missing have their sentence below.
-        Outcome::Unknown => Vec::new(),
-        _ => words::reasons(judgement, strict),
-    };
     let unresolved = answered.unresolved.iter();
     // Otherwise the containers say it.
     let unresolved = unresolved.filter(|_| outcome == Outcome::Unknown);
-    reasons
-        .extend(unresolved.map(|(image, it)| format!("{}: {}", shortened(image, 300), it.problem)));
+    let unresolved =
+        unresolved.map(|(image, it)| format!("{}: {}", shortened(image, 300), it.problem));
     let missing = judgement.missing.iter().map(|job| job.reference());
     let missing: BTreeSet<String> = missing.collect();
-    reasons.extend(
-        missing
-            .into_iter()
-            .map(|it| format!("{it} was not read yet")),
-    );
-    if judgement.is_late {
-        reasons.push("the facts of the image are being loaded".to_owned());
-    }
-    reasons
+    let missing = missing
+        .into_iter()
+        .map(|it| format!("{it} was not read yet"));
+    let late = judgement
+        .is_late
+        .then(|| "the facts of the image are being loaded".to_owned());
+    unresolved.chain(missing).chain(late).collect()
 }

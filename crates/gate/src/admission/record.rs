@@ -151,7 +151,10 @@ impl Known {
                 None if is_missing => "it was not read yet".to_owned(),
                 None => "its facts are being loaded".to_owned(),
             }],
-            _ => words::about(&containers, strict),
+            _ => {
+                let said = words::about_containers(&containers, strict);
+                [said.reasons, said.warnings].concat()
+            }
         };
         let classes = containers.iter().filter_map(|it| it.classes);
         Known {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::resolve::Unresolved;
-use crate::verdict::{ContainerVerdict, Judgement};
+use crate::verdict::{ContainerVerdict, Fault, Judgement};
 use imgcheck_base::error::ErrorCode;
 use imgcheck_base::excerpt::{shortened, without_controls};
 use imgcheck_base::gap::Gap;
@@ -23,37 +23,49 @@ const REASON: usize = 100;
 const PREFIX: &str = "imgcheck: ";
 const CONTINUED: &str = "imgcheck:   ";
 
-/// Why a judgment does not pass: one sentence for each reason. What denies comes before warnings.
-pub fn reasons(judgement: &Judgement, strict: bool) -> Vec<String> {
-    let containers: Vec<&ContainerVerdict> = judgement.containers.iter().collect();
-    about(&containers, strict)
+/// What is said about containers that do not pass, one sentence for each finding or gap.
+#[derive(Default)]
+pub struct Sentences {
+    /// Why they do not pass: findings that fail, images that cannot be read, and gaps that count.
+    pub reasons: Vec<String>,
+    /// What else is wrong with them.
+    pub warnings: Vec<String>,
 }
 
-/// Why containers do not pass, like [`reasons`].
-pub fn about(containers: &[&ContainerVerdict], strict: bool) -> Vec<String> {
+/// The sentences about a judgment.
+pub fn about(judgement: &Judgement, strict: bool) -> Sentences {
+    about_containers(&judgement.containers.iter().collect::<Vec<_>>(), strict)
+}
+
+/// The sentences about containers, the worst container first.
+pub fn about_containers(containers: &[&ContainerVerdict], strict: bool) -> Sentences {
     let mut containers = containers.to_vec();
     containers.retain(|it| it.verdict(strict) > Verdict::Pass);
     containers.sort_by_key(|it| std::cmp::Reverse(it.verdict(strict)));
-    let denying = containers.iter().flat_map(|it| denying(it, strict));
-    let warnings = containers
-        .iter()
-        .flat_map(|it| findings(it, Severity::Warning));
-    denying.chain(warnings).collect()
+    let warns = |it: &Fault| !it.fails && it.severity >= Severity::Warning;
+    Sentences {
+        reasons: containers
+            .iter()
+            .flat_map(|it| reasons(it, strict))
+            .collect(),
+        warnings: containers
+            .iter()
+            .flat_map(|it| findings(it, warns))
+            .collect(),
+    }
 }
 
-/// Errors, an image that cannot be read, and gaps that count.
-fn denying(container: &ContainerVerdict, strict: bool) -> Vec<String> {
+fn reasons(container: &ContainerVerdict, strict: bool) -> Vec<String> {
     let named = |text: &str| format!("{}: {text}", container.name);
-    let mut reasons = findings(container, Severity::Error);
+    let mut reasons = findings(container, |it| it.fails);
     reasons.extend(container.problem.iter().map(|it| named(it)));
     let gaps = counting_gaps(container, strict);
     reasons.extend(gaps.map(|it| named(&format!("not judged ({}): {}", it.code, it.message))));
     reasons
 }
 
-fn findings(container: &ContainerVerdict, severity: Severity) -> Vec<String> {
-    let findings = container.findings.iter();
-    let findings = findings.filter(|it| it.severity == severity);
+fn findings(container: &ContainerVerdict, is_shown: impl Fn(&Fault) -> bool) -> Vec<String> {
+    let findings = container.findings.iter().filter(|it| is_shown(it));
     findings.map(|it| it.sentence(&container.name)).collect()
 }
 

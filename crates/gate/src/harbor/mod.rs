@@ -18,7 +18,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::json;
 
-use super::object::Object;
+use super::object::from_body;
 use super::server::{self, problem, unreceived};
 use super::state::Gate;
 use forward::Findings;
@@ -69,8 +69,8 @@ async fn scan(State(gate): State<Gate>, body: Result<Bytes, BytesRejection>) -> 
 
 async fn accept(gate: &Gate, body: Result<Bytes, BytesRejection>) -> Result<Response, Response> {
     let body = body.map_err(|rejection| unreceived(&rejection))?;
-    let Object(request): Object<ScanRequest> = serde_json::from_slice(&body)
-        .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
+    let request: ScanRequest =
+        from_body(&body).map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
     target::is_capable(&request)
         .map_err(|problem| refused(StatusCode::NOT_IMPLEMENTED, problem))?;
     let scan = target::scan(request, &gate.view())

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::cluster::Puller;
 use super::image_query::{ImageQuery, check_architecture};
-use super::object::Object;
+use super::object::{Object, from_body};
 use super::queue::{Job, JobKey, Priority};
 use super::server::{problem, unreceived};
 use super::state::{Gate, LONGEST_JUDGEMENT};
@@ -44,21 +44,16 @@ async fn check_body(
     body: std::result::Result<Bytes, BytesRejection>,
 ) -> std::result::Result<Response, Response> {
     let body = body.map_err(|rejection| unreceived(&rejection))?;
-    let Object(asked): Object<CheckRequest> = serde_json::from_slice(&body)
-        .map_err(|error| refused(StatusCode::BAD_REQUEST, error.to_string()))?;
-    check_architecture(&asked.architecture)
-        .map_err(|error| refused(StatusCode::BAD_REQUEST, error))?;
+    let wrong = |error: String| refused(StatusCode::BAD_REQUEST, error);
+    let asked: CheckRequest = from_body(&body)
+        .map_err(|error| wrong(format!("{error}; /openapi.json describes the fields")))?;
+    check_architecture(&asked.architecture).map_err(|error| wrong(error.to_owned()))?;
     let view = gate.view();
     let checker = match &asked.targets {
         None => view.setup.checker.clone(),
         Some(Object(targets)) => {
-            let checker = view
-                .setup
-                .checker
-                .for_target(&targets.gpus, targets.driver.as_deref());
-            let checker =
-                checker.map_err(|error| refused(StatusCode::BAD_REQUEST, error.message()))?;
-            Arc::new(checker)
+            let checker = targets.apply(&view.setup.checker);
+            Arc::new(checker.map_err(wrong)?)
         }
     };
     let deadline = Instant::now() + LONGEST_JUDGEMENT / 4;
@@ -72,7 +67,11 @@ async fn check_body(
             ErrorCode::Forbidden => StatusCode::FORBIDDEN,
             _ => StatusCode::BAD_GATEWAY,
         };
-        refused(status, unresolved.problem)
+        let problem = match status {
+            StatusCode::BAD_REQUEST => format!("`reference`: {}", unresolved.problem),
+            _ => unresolved.problem,
+        };
+        refused(status, problem)
     })?;
     let job = Job {
         key: JobKey {

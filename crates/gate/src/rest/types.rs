@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::object::{Object, object};
+use imgcheck_base::error::Error;
+use imgcheck_checker::Checker;
 use imgcheck_launch::Overlay;
 
 /// What to check.
@@ -32,6 +34,29 @@ pub struct TargetRequest {
     pub gpus: Vec<String>,
     /// The driver: `535.183.06`.
     pub driver: Option<String>,
+}
+
+impl TargetRequest {
+    /// The checker for these machines.
+    ///
+    /// # Errors
+    /// A name is unknown, or no machine has them together. One sentence names the field and what to write.
+    pub fn apply(&self, checker: &Checker) -> Result<Checker, String> {
+        let named = |field: &str, error: &Error| {
+            let help = error.help().map(|it| format!("; {it}"));
+            format!("`{field}`: {}{}", error.message(), help.unwrap_or_default())
+        };
+        let driver = self.driver.as_deref();
+        let is_known = [
+            ("targets.gpus", checker.for_target(&self.gpus, None)),
+            ("targets.driver", checker.for_target(&[], driver)),
+        ];
+        for (field, known) in is_known {
+            known.map_err(|error| named(field, &error))?;
+        }
+        let both = checker.for_target(&self.gpus, driver);
+        both.map_err(|error| named("targets", &error))
+    }
 }
 
 /// An image that is read now.

@@ -155,8 +155,9 @@ impl<'s> Installed<'s> {
             it.environment == pin.environment && it.command < pin.command && !it.constraint
         });
         let (other, newest) = earlier.find_map(|it| {
-            // pip sees a package of another manager as installed, and keeps it.
-            let is_gone = it.replaced || (it.manager == "pip" && it.marker.is_none());
+            // pip sees a package of another manager as installed, and keeps it unless it upgrades.
+            let is_kept = it.manager != "pip" && !pin.upgrade;
+            let is_gone = it.replaced || (!is_kept && it.marker.is_none());
             let newest = self.newest_over(it.version.as_deref()?, pin, knowledge)?;
             is_gone.then_some((it, newest))
         })?;
@@ -241,9 +242,13 @@ fn is_replaced_by(other: &Pin, pin: &Pin) -> bool {
     let (Some(version), Some(installed)) = (&pin.version, &other.version) else {
         return false;
     };
+    let is_same_package = same(|pin| &pin.name) && same(|pin| &pin.manager);
+    // pip finds the metadata of conda's package, and removes its files.
+    let is_of_conda = (other.manager.as_str(), pin.manager.as_str()) == ("conda", "pip")
+        && same(|pin| &pin.component)
+        && !pin.component.is_empty();
     other.command < pin.command
-        && same(|pin| &pin.name)
-        && same(|pin| &pin.manager)
+        && (is_same_package || is_of_conda)
         && same(|pin| &pin.environment)
         && meets(version, installed) == Some(false)
         && meets(installed, version) == Some(false)

@@ -65,6 +65,9 @@ pub struct Kind {
     /// Its controller brings no files into the containers.
     #[serde(default)]
     pub(super) mounts_known: bool,
+    /// Paths in the object. Where one of them is there, its controller brings files all the same: `spec.templates[].inputs.artifacts`.
+    #[serde(default)]
+    pub(super) brings_files: Vec<String>,
     /// Where this is specified.
     #[serde(default, rename = "source")]
     #[schemars(skip)]

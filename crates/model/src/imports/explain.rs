@@ -95,6 +95,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             program: self.program.to_owned(),
             modules: modules.collect(),
             failures: Vec::new(),
+            similar: String::new(),
         }
     }
 

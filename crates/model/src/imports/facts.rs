@@ -105,6 +105,9 @@ pub struct ImportTree {
     pub modules: Vec<ImportedModule>,
     /// What certainly ends it, as Python prints it.
     pub failures: Vec<String>,
+    /// A module with a similar name, if the requested one does not exist; else empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub similar: String,
 }
 
 /// A module that is imported.

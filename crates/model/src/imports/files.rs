@@ -114,6 +114,11 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
         self.sources.borrow_mut().insert(file, facts);
     }
 
+    /// The names of the modules of a directory.
+    pub fn names(&self, directory: Node<'r>) -> Vec<&'r str> {
+        self.listing(directory).names().collect()
+    }
+
     fn listing(&self, directory: Node<'r>) -> Rc<Listing<'r>> {
         let key = (self.release.clone(), directory);
         let known = self.listings.borrow().get(&key).cloned();

@@ -90,6 +90,11 @@ impl<'r> Listing<'r> {
         package.or_else(module).or_else(directory)
     }
 
+    /// The names of its modules.
+    pub fn names(&self) -> impl Iterator<Item = &'r str> {
+        self.0.keys().copied()
+    }
+
     /// Its `__init__`.
     pub fn init(&self) -> Option<Source<Node<'r>>> {
         self.file(INIT)

@@ -11,6 +11,7 @@ mod left_out;
 mod listing;
 mod prefetch;
 mod pythons;
+mod similar;
 
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ use files::ImageFiles;
 pub use knowledge::Knowledge;
 use knowledge::{FirstUse, Versions};
 pub use pythons::{Pythons, Reader};
+use similar::similar;
 
 /// The stack of the thread that plays imports: a chain of imports is a chain of calls.
 const STACK: usize = 512 << 20;
@@ -252,8 +254,11 @@ impl<'r> Run<'_, '_, 'r> {
         let explainer = self.explainer(program, is_command);
         let failure = explainer.outcome(interpreter, outcome);
         if self.pythons.trees {
+            let is_asked = self.pythons.is_asked && !is_command;
+            let similar = || similar(program, &self.search.path, self.files);
             imports.trees.push(ImportTree {
                 failures: failure.iter().map(ImportFailure::shown).collect(),
+                similar: is_asked.then(similar).flatten().unwrap_or_default(),
                 ..explainer.tree(interpreter)
             });
         }

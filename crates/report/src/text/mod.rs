@@ -10,6 +10,7 @@ mod heading;
 pub mod options;
 mod page;
 mod reasons;
+mod said;
 mod size;
 pub(super) mod style;
 mod summary;

@@ -1,6 +1,8 @@
 //! The report of `imgcheck preflight` for a terminal: each workload, its containers, the node classes on which their images run, and
 //! each finding with the line of the manifest.
 
+use std::borrow::Cow;
+
 use anstyle::AnsiColor;
 
 use super::file::{diagnostic, files};
@@ -8,15 +10,17 @@ use super::gaps;
 use super::heading::judged_by;
 use super::options::TextOptions;
 use super::reasons;
+use super::said::{Said, Speaker};
 use super::style::{BOLD, DIM, color, colored_word, line, separate};
 use super::targets;
 use crate::details::{count, full_tally};
 use crate::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
-use imgcheck_model::finding::Severity;
+use imgcheck_model::finding::{Finding, Severity};
 
 /// The report for a terminal, with ANSI styles; the caller strips them for other outputs.
 pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptions) -> String {
     let mut out = String::new();
+    let mut said = Said::default();
     for workload in report.workloads {
         let containers = workload.containers.iter();
         let shown: Vec<_> = containers
@@ -25,7 +29,7 @@ pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptio
         let is_incomplete = workload.verdict == Verdict::Incomplete;
         if !shown.is_empty() || is_incomplete || !options.is_quiet() {
             separate(&mut out);
-            write(&mut out, workload, &shown, fail_on, options);
+            write(&mut out, &mut said, workload, &shown, fail_on, options);
         }
     }
     if report.workloads.is_empty() && report.errors.is_empty() {
@@ -52,6 +56,7 @@ pub fn workloads(report: &Report, fail_on: Option<Severity>, options: &TextOptio
 
 fn write(
     out: &mut String,
+    said: &mut Said,
     workload: &WorkloadReport,
     containers: &[&ContainerReport],
     fail_on: Option<Severity>,
@@ -63,10 +68,17 @@ fn write(
         gaps::of_workload(out, workload, options.width);
     }
     for container in containers {
+        let speaker = Speaker {
+            workload: title.clone(),
+            container: name(container),
+        };
+        let mut once = |text: String| said.once(text, &speaker);
         heading(out, container, fail_on);
-        classes(out, container);
+        problem(out, container, &mut once);
+        classes(out, container, &mut once);
         for finding in options.shown(container.findings()) {
-            line(out, &format!("\n{}", diagnostic(finding, options.width)));
+            let finding = without_repeated_advice(finding, said, &speaker);
+            line(out, &format!("\n{}", diagnostic(&finding, options.width)));
         }
         if options.is_verbose() {
             reasons::ignored(out, container.ignored(), options.width);
@@ -76,7 +88,7 @@ fn write(
         }
         let gaps = container.judged.iter().flat_map(|it| &it.gaps);
         for gap in gaps {
-            let message = one_line(&gap.message);
+            let message = said.once(one_line(&gap.message), &speaker);
             line(
                 out,
                 &format!("\n{DIM}not judged ({}): {message}{DIM:#}", gap.code),
@@ -90,12 +102,34 @@ fn write(
     }
 }
 
-/// `PASS  worker  repository:tag`.
-fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severity>) {
-    let name = match container.group.as_str() {
+/// The finding; if another container has the same one, with a reference to it in place of help and documentation.
+fn without_repeated_advice<'f>(
+    finding: &'f Finding,
+    said: &mut Said,
+    speaker: &Speaker,
+) -> Cow<'f, Finding> {
+    let help = finding.help.as_deref().unwrap_or_default();
+    let text = format!("{}: {} {help}", finding.rule, finding.message);
+    match said.before(&text, speaker) {
+        None => Cow::Borrowed(finding),
+        Some(before) => Cow::Owned(Finding {
+            help: Some(before),
+            docs: String::new(),
+            ..finding.clone()
+        }),
+    }
+}
+
+fn name(container: &ContainerReport) -> String {
+    match container.group.as_str() {
         "" => one_line(&container.name),
         group => one_line(&format!("{group}/{}", container.name)),
-    };
+    }
+}
+
+/// `PASS  worker  repository:tag`.
+fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severity>) {
+    let name = name(container);
     let role = match container.role {
         "main" => String::new(),
         role => format!(" {DIM}({role}){DIM:#}"),
@@ -109,14 +143,18 @@ fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severi
         out,
         &format!("\n{verdict}  {BOLD}{name}{BOLD:#}{role}  {image}"),
     );
+}
+
+/// Why the image could not be read.
+fn problem(out: &mut String, container: &ContainerReport, once: impl FnOnce(String) -> String) {
     if let Some(problem) = &container.problem {
         let problem = one_line(problem.lines().next().unwrap_or_default());
-        line(out, &format!("      could not be read: {problem}"));
+        line(out, &format!("      could not be read: {}", once(problem)));
     }
 }
 
 /// How many node classes the image runs on, and why not on the others; without nodes, on which of the given targets.
-fn classes(out: &mut String, container: &ContainerReport) {
+fn classes(out: &mut String, container: &ContainerReport, mut once: impl FnMut(String) -> String) {
     let all = &container.classes;
     if !container.knows_nodes {
         let judged = container.judged.iter();
@@ -142,7 +180,11 @@ fn classes(out: &mut String, container: &ContainerReport) {
         let name = one_line(&class.name);
         line(
             out,
-            &format!("        {}  {name:width$}  {}", word(class), reason(class)),
+            &format!(
+                "        {}  {name:width$}  {}",
+                word(class),
+                once(reason(class))
+            ),
         );
     }
 }

@@ -29,6 +29,9 @@ pub fn imports(image: &str, trees: &[ImportTree]) -> String {
         for failure in &tree.failures {
             let _ = writeln!(out, "{BOLD}fails{BOLD:#}: {}", one_line(failure));
         }
+        if !tree.similar.is_empty() {
+            let _ = writeln!(out, "did you mean {}?", one_line(&tree.similar));
+        }
     }
     out
 }

@@ -259,7 +259,7 @@ pub struct ImageFacts {
     /// What the reference claims and nobody ever published, by the tables of releases and tags. Only made for expressions that name it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpublished: Vec<Unpublished>,
-    /// The reference, in which each version that the image does not have is the one that it has. Absent if no image was read. Only made for
+    /// The reference, in which each version that the image does not have is the one that it has; only the tag if a layout records no more. Absent if no image was read. Only made for
     /// expressions that name it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrected: Option<String>,

@@ -12,6 +12,7 @@ use super::loader;
 use super::tables::Tables;
 use super::value::{self, Boxed};
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::reference::only_tag;
 use imgcheck_base::version;
 use imgcheck_model::claims::unpublished::{Reference, unpublished};
 
@@ -81,7 +82,9 @@ impl<'f> Variables<'f> {
         let Some(versions) = &self.facts.versions else {
             return Ok(None);
         };
-        let mut reference = self.facts.image.reference.clone();
+        let reference = &self.facts.image.reference;
+        // What can be pasted of an image without a name is its tag.
+        let mut reference = only_tag::tag(reference).unwrap_or(reference).to_owned();
         let claims = self.facts.claims.iter();
         for claim in claims.filter(|it| matches!(it.origin.as_str(), "tag" | "repository")) {
             let found = versions.get(&claim.subject);

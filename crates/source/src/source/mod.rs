@@ -45,7 +45,6 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::progress::{NoProgress, Progress};
 use imgcheck_base::reference::transport::{ImageReference, Remote};
 pub use names::NamedImage;
-pub use oci::is_only_a_tag;
 pub use path::is_image_file;
 use request::Source;
 pub use request::{LayerConsumer, Request, StreamedMember};

@@ -19,6 +19,7 @@ use documents::{
 };
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::limits::{Limit, Limits};
+use imgcheck_base::reference::only_tag;
 
 /// Manifests of attestations about one image that are looked at; BuildKit writes one.
 const ATTESTATIONS: usize = 4;
@@ -409,20 +410,12 @@ fn layer_blob(blobs: &dyn Blobs, layer: &Descriptor, diff_id: String) -> Result<
     })
 }
 
-/// The repository of an image of which a layout records only a tag.
-const UNNAMED: &str = "unnamed:";
-
-/// Whether a reference is that of an image of which a layout records only a tag.
-pub fn is_only_a_tag(reference: &str) -> bool {
-    reference.starts_with(UNNAMED)
-}
-
 /// `org.opencontainers.image.ref.name` is often only a tag (skopeo's `oci:DIR:TAG`), which must not be taken for the name of a
 /// repository.
 fn with_repository(name: String) -> String {
     if name.contains([':', '/', '@']) {
         name
     } else {
-        format!("{UNNAMED}{name}")
+        only_tag::with_repository(&name)
     }
 }

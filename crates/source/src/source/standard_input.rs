@@ -30,7 +30,7 @@ pub(super) struct StandardInput {
 
 impl Source for StandardInput {
     fn images(&self, request: &Request, layers: &mut dyn LayerConsumer) -> Result<Vec<Image>> {
-        let subject = "standard input";
+        let subject = "-";
         let selection = request.selection(self.reference.as_deref())?;
         let bytes = Interruptible::start(io::stdin(), request.bounds.cancellation.clone());
         let mut bytes = bytes.map_err(|error| Error::io(subject, error))?;

@@ -159,9 +159,11 @@ impl Reader<'_> {
                 containers.extend(self.template(&pod, group).containers());
             }
         }
+        let mut brings = kind.brings_files.iter();
+        let brings_files = brings.any(|path| !path::resolve(self.object, path).is_empty());
         for container in &mut containers {
             container.default_shm &= !kind.shared_memory;
-            container.overlay.other_volumes = !kind.mounts_known;
+            container.overlay.other_volumes = !kind.mounts_known || brings_files;
             if kind.is_decided_later(&container.image) {
                 container.decided_by = std::mem::take(&mut container.image);
             }
