@@ -134,6 +134,43 @@ fn a_name_that_the_module_lacks() {
 }
 
 #[test]
+fn an_import_in_a_function_that_the_module_calls() {
+    let function = "def prepare():\n    import yaml\n";
+    let [failure] = failures(&torch(&format!("{function}prepare()\n")))
+        .try_into()
+        .unwrap();
+    assert_eq!((failure.module.as_str(), failure.line), ("yaml", 2));
+    let program = |before: &str, helper: &str| {
+        let main = format!(
+            "{before}def main():\n    import yaml\n\nif __name__ == '__main__':\n    main()\n"
+        );
+        let image = Image::python()
+            .text(&format!("{LIBRARY}/os.py"), "")
+            .text("app/main.py", &main)
+            .text("app/helper.py", helper)
+            .command(&["python3", "/app/main.py"]);
+        failures(&image).len()
+    };
+    assert_eq!(program("", ""), 1);
+    let changes = "import sys\ndef setup():\n    sys.path.append('/opt')\n";
+    assert_eq!(program("", changes), 1);
+    for import in ["import helper\n", "from helper import setup\n"] {
+        assert_eq!(program(import, "def setup(): pass\n"), 1, "{import}");
+        assert_eq!(program(import, changes), 0, "{import}");
+    }
+    // What the module binds after the call is not there yet, and what it binds before is.
+    let below = format!("{SITE}/torch/part.py");
+    let load = "def load():\n    from torch import part\n";
+    for (rest, count) in [
+        ("from os import name\nload()\n", 0),
+        ("load()\nfrom os import name\n", 1),
+    ] {
+        let image = torch(&format!("{load}{rest}")).text(&below, "from torch import name\n");
+        assert_eq!(failures(&image).len(), count, "{rest}");
+    }
+}
+
+#[test]
 fn a_module_that_python_removed() {
     let image = torch("import colorsys, binhex, distutils\n");
     let [failure] = failures(&image).try_into().unwrap();

@@ -44,6 +44,7 @@ fn what_import_executes_is_named() {
             metadata: format!("/{SITE}/numpy-2.1.0.dist-info/METADATA"),
             found_in: ShadowingPlace::PythonPath,
             has_libraries: false,
+            known: true,
             environment: "/usr/local".to_owned(),
             certain: true,
         }]
@@ -239,4 +240,52 @@ fn the_home_of_python_has_its_library() {
     );
     let elsewhere = &["PYTHONHOME=/none", "PYTHONPATH=/usr/local/lib/python3.11"];
     assert_eq!(refused(elsewhere, &["python3", "main.py"]), []);
+}
+
+#[test]
+fn a_file_in_place_of_a_package_that_no_table_knows() {
+    let installed = || {
+        let image = installed().package("Jinja2", "3.1.6");
+        let modules = ["__init__", "filters", "loaders", "runtime"];
+        let image = modules.iter().fold(image, |image, it| {
+            image.text(&format!("{SITE}/jinja2/{it}.py"), "")
+        });
+        image
+            .package("six", "1.17.0")
+            .text(&format!("{SITE}/six.py"), "")
+    };
+    let found = |files: &[&str]| -> Vec<String> {
+        let add = |image: Image, file: &&str| image.text(file, "x = 1\n");
+        let image = files.iter().fold(installed(), add);
+        shadowed(image).into_iter().map(|(_, it)| it).collect()
+    };
+    let stack = started(installed().text("opt/first/jinja2.py", "")).stack();
+    let [package] = &stack.shadowed_packages[..] else {
+        panic!("{:?}", stack.shadowed_packages);
+    };
+    assert!(!package.known && package.found_in == ShadowingPlace::PythonPath);
+    assert_eq!(
+        (package.distribution.as_str(), package.version.as_str()),
+        ("jinja2", "3.1.6")
+    );
+    assert_eq!(found(&["app/jinja2.py"]), ["/app/jinja2.py"]);
+    let other = ["app/jinja2/__init__.py", "app/jinja2/mine.py"];
+    assert_eq!(found(&other), ["/app/jinja2/__init__.py"]);
+    assert_eq!(found(&["app/six/__init__.py"]), ["/app/six/__init__.py"]);
+    for harmless in [
+        &["app/jinja2/templates.html"][..],
+        &["app/six.py"],
+        &["app/jinja.py"],
+        // The program itself, or a copy of the package.
+        &[
+            "app/jinja2/__init__.py",
+            "app/jinja2/filters.py",
+            "app/jinja2/loaders.py",
+        ],
+        &[&format!("{SITE}/six/x.py")],
+    ] {
+        assert_eq!(found(harmless), [""; 0], "{harmless:?}");
+    }
+    let editable = installed().distribution("app", "jinja2", "3.1.6");
+    assert_eq!(shadowed(editable.text("app/jinja2.py", "")), []);
 }

@@ -3,7 +3,7 @@
 //! A body matters if it may change what [`Effects`](crate::effects::Effects) collects, or if it may not be valid Python, which the parser
 //! decides.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::scan::{Scanner, Token};
@@ -43,6 +43,12 @@ struct Body<'t> {
     matters: bool,
     /// The names whose attributes it may set.
     changed: Vec<&'t str>,
+    /// The name of the function.
+    name: &'t str,
+    /// Names that it calls.
+    calls: Vec<&'t str>,
+    /// Whether it has an import.
+    imports: bool,
 }
 
 /// Collects bodies, token by token.
@@ -67,6 +73,10 @@ struct Bodies<'t> {
     targets: Vec<&'t str>,
     /// The end of the last token.
     end: usize,
+    /// The name of the last function.
+    name: &'t str,
+    /// Names that are called outside of bodies.
+    calls: Vec<&'t str>,
 }
 
 impl<'t> Bodies<'t> {
@@ -84,6 +94,8 @@ impl<'t> Bodies<'t> {
             has_keyword: false,
             targets: Vec::new(),
             end: 0,
+            name: "",
+            calls: Vec::new(),
         }
     }
 
@@ -91,6 +103,7 @@ impl<'t> Bodies<'t> {
         let text = self.source.get(range.clone()).unwrap_or_default();
         self.brackets = brackets;
         self.note_import(token, text);
+        self.note_function(token, text);
         match self.state {
             State::Body(blocks) => self.in_body(token, text, blocks),
             state => self.outside(state, token, text, range.end),
@@ -102,6 +115,7 @@ impl<'t> Bodies<'t> {
     }
 
     fn idle(self) -> Vec<Range<usize>> {
+        let executed = self.executed();
         let matters = |number: usize, body: &Body| {
             let is_imported = |name: &&str| {
                 let places = [0, number];
@@ -109,11 +123,54 @@ impl<'t> Bodies<'t> {
                     .iter()
                     .any(|it| self.imported.contains(&(*it, *name)))
             };
-            body.matters || body.changed.iter().any(is_imported)
+            body.matters || executed.contains(body.name) || body.changed.iter().any(is_imported)
         };
         let numbered = self.all.iter().enumerate();
         let idle = numbered.filter(|(at, body)| !matters(at + 1, body));
         idle.map(|(_, body)| body.range.clone()).collect()
+    }
+
+    /// The names of the functions that the module may call when it is executed, if one of them imports something.
+    fn executed(&self) -> HashSet<&'t str> {
+        let mut executed = HashSet::new();
+        if !self.all.iter().any(|it| it.imports) {
+            return executed;
+        }
+        let mut bodies: HashMap<&str, Vec<&Body>> = HashMap::new();
+        for body in &self.all {
+            bodies.entry(body.name).or_default().push(body);
+        }
+        let mut pending = self.calls.clone();
+        let mut imports = false;
+        while let Some(name) = pending.pop() {
+            let Some(bodies) = bodies.get(name).filter(|_| executed.insert(name)) else {
+                continue;
+            };
+            for body in bodies {
+                imports |= body.imports;
+                pending.extend(&body.calls);
+            }
+        }
+        match imports {
+            true => executed,
+            false => HashSet::new(),
+        }
+    }
+
+    /// Notes the name of a function, and what may be a call.
+    fn note_function(&mut self, token: Token, text: &str) {
+        let (before, name) = self.previous;
+        if text == "def" && !matches!(self.state, State::Body(_)) {
+            self.name = "";
+        }
+        if token != Token::Open || !matches!(before, Token::Word | Token::SoftKeyword) {
+            return;
+        }
+        match (self.state, self.all.last_mut()) {
+            (State::Body(_), Some(body)) => body.calls.push(name),
+            (State::Signature, _) if self.name.is_empty() => self.name = name,
+            _ => self.calls.push(name),
+        }
     }
 
     fn note_import(&mut self, token: Token, text: &'t str) {
@@ -151,6 +208,9 @@ impl<'t> Bodies<'t> {
                     range: at..at,
                     matters: false,
                     changed: Vec::new(),
+                    name: self.name,
+                    calls: Vec::new(),
+                    imports: false,
                 });
                 self.is_clause = false;
                 self.root = None;
@@ -171,6 +231,7 @@ impl<'t> Bodies<'t> {
         };
         body.changed.extend(changed);
         body.matters |= matters;
+        body.imports |= (token, text) == (Token::Keyword, "import");
         body.range.end = end.max(body.range.start);
         self.state = match token {
             Token::Indent => State::Body(blocks + 1),

@@ -1,5 +1,6 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
+mod names;
 mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use crate::condition::{Constants, is_attribute};
 use crate::facts::{DynamicSubmodules, ModuleFacts, Step};
 use crate::lines::Lines;
 use crate::outline::Outline;
+use names::Meaning;
 
 /// Methods of lists that change `sys.path`.
 const CHANGES: [&str; 8] = [
@@ -91,8 +93,8 @@ pub(crate) struct Effects<'a> {
     called: BTreeSet<(bool, &'a str)>,
     /// Code that may bring modules without files: the outermost function around it, if there is one, and where that or else the code starts.
     submodules: BTreeMap<Option<&'a str>, TextSize>,
-    /// Names that only a plain `import` binds, with the module; `None` for others.
-    plain: BTreeMap<&'a str, Option<&'a str>>,
+    /// Names that have one meaning; `None` for others.
+    plain: BTreeMap<&'a str, Option<Meaning<'a>>>,
     /// The outermost function around.
     function: Option<&'a str>,
     /// Where it starts.
@@ -153,18 +155,12 @@ impl<'a> Effects<'a> {
             dynamic_names_from,
             changes_search,
             adds_finders,
+            has_search_changing_functions: !self.changing.is_empty(),
             changes_search_as_main: changes_search || adds_finders || as_main,
             names: owned(self.names),
             patched: owned(patched),
             ..self.facts
         }
-    }
-
-    /// The names that only a plain `import` of one module binds, with that module.
-    pub fn modules(&self) -> BTreeMap<&'a str, &'a str> {
-        let plain = self.plain.iter().filter(|_| !self.has_stars);
-        let plain = plain.filter_map(|(name, module)| Some((*name, (*module)?)));
-        plain.collect()
     }
 
     /// Where the outermost function around starts, or else the statement: what is there is certainly not executed before.
@@ -226,81 +222,6 @@ impl<'a> Effects<'a> {
     /// The number of the outermost function around.
     fn number(&self) -> usize {
         self.function.map_or(0, |_| self.functions)
-    }
-
-    fn bind(&mut self, name: &'a str) {
-        if self.function.is_none() && self.classes == 0 {
-            self.plain.insert(name, None);
-        }
-        self.bind_module(name);
-    }
-
-    /// Binds a name without a word on what it is.
-    fn bind_module(&mut self, name: &'a str) {
-        if self.function.is_none() && self.classes == 0 {
-            self.names.insert(name);
-            self.constants.insert(name, None);
-            if name == GETATTR {
-                self.may_bind_any_name();
-            }
-        }
-    }
-
-    fn import(&mut self, statement: &'a Stmt) {
-        match statement {
-            Stmt::Import(import) => {
-                for alias in &import.names {
-                    let first = alias.name.split('.').next().unwrap_or_default();
-                    let name = alias.asname.as_ref().map_or(first, |it| it.as_str());
-                    self.imported.insert((self.number(), name));
-                    let is_whole = alias.asname.is_none() || !alias.name.contains('.');
-                    let module = if alias.asname.is_none() {
-                        first
-                    } else {
-                        &alias.name
-                    };
-                    let module = Some(module).filter(|_| is_whole);
-                    if self.function.is_none() && self.classes == 0 {
-                        let known = self.plain.entry(name).or_insert(module);
-                        *known = known.filter(|it| module == Some(*it));
-                    }
-                    self.bind_module(name);
-                }
-            }
-            Stmt::ImportFrom(import) => {
-                let is_sys = import
-                    .module
-                    .as_ref()
-                    .is_some_and(|it| it.as_str() == "sys");
-                for alias in &import.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    self.imported.insert((self.number(), name));
-                    if self.function.is_none() {
-                        self.plain.insert(name, None);
-                    }
-                    match name == &alias.name {
-                        true if self.function.is_some() => {}
-                        true if name == GETATTR => self.bind(name),
-                        true => drop(self.constants.insert(name, None)),
-                        false => self.bind(name),
-                    }
-                    self.has_stars |= name.as_str() == "*";
-                    // What becomes of them under another name is not followed.
-                    match alias.name.as_str() {
-                        "path" | "meta_path" | "path_hooks" if is_sys => {
-                            self.change(Change::Path);
-                            self.may_bind_any_name();
-                        }
-                        "modules" if is_sys => {
-                            self.brings_submodules();
-                            self.may_bind_any_name();
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
     }
 
     fn name(&mut self, name: &'a str, context: ExprContext) {

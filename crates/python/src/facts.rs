@@ -26,6 +26,9 @@ pub struct ModuleFacts {
     pub search_guards: Vec<String>,
     /// It changes who searches: `sys.meta_path` or `sys.path_hooks`.
     pub adds_finders: bool,
+    /// A function or method of it, which another module may call, does either.
+    #[serde(default)]
+    pub has_search_changing_functions: bool,
     /// It does either when it is executed as a program.
     pub changes_search_as_main: bool,
     /// The code because of which modules may be found below the module that have no file there; none if that is not known.
@@ -108,6 +111,10 @@ pub struct Import {
     pub module: String,
     /// The names after `from … import`, `*` for all; none for a plain `import`.
     pub names: Vec<String>,
+    /// The line of the module's statement that calls the function with the import, whose names are then not those of the module; 0 if it is in
+    /// no function.
+    #[serde(default)]
+    pub called_from: u32,
 }
 
 impl ModuleFacts {

@@ -6,6 +6,7 @@
 //! Source: the Python language reference, "The import system" and "Execution model".
 
 mod bodies;
+mod calls;
 mod condition;
 mod depth;
 mod effects;

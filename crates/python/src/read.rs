@@ -32,6 +32,8 @@ pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
             constants: effects.constants(),
             dynamic_from: effects.dynamic_from(),
             modules: effects.modules(),
+            functions: effects.functions(),
+            dynamic_names_from: effects.dynamic_names(),
         };
         let steps = Statements::of(outline, body, &bound);
         effects.into_facts(outline, steps)

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ruff_python_ast::{ElifElseClause, ExceptHandler, Expr, Stmt, StmtIf, StmtTry, StmtWith};
+use ruff_python_ast::{
+    ElifElseClause, ExceptHandler, Expr, Stmt, StmtFunctionDef, StmtIf, StmtTry, StmtWith,
+};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use crate::calls::{self, called};
 use crate::condition::{Condition, Constants, is_attribute};
+use crate::effects::Effects;
 use crate::facts::{Import, Step, Use};
 use crate::lines::Lines;
 use crate::outline::Outline;
@@ -14,6 +18,12 @@ use crate::uses::Uses;
 /// An exception that is given as an expression.
 const EXPRESSION: &str = "?";
 
+/// Functions inside one another that are followed.
+const MOST_NESTED: usize = 4;
+
+/// Calls of functions that are followed in one module.
+const MOST_CALLS: usize = 64;
+
 /// What is known of the names of a module.
 pub(crate) struct Bound<'a> {
     pub constants: Constants<'a>,
@@ -21,6 +31,10 @@ pub(crate) struct Bound<'a> {
     pub dynamic_from: Option<TextSize>,
     /// Names that only a plain `import` binds, with the module.
     pub modules: BTreeMap<&'a str, &'a str>,
+    /// Functions that calls by name certainly execute.
+    pub functions: BTreeMap<&'a str, &'a StmtFunctionDef>,
+    /// From where on names may have other meanings.
+    pub dynamic_names_from: Option<TextSize>,
 }
 
 /// Collects steps.
@@ -32,6 +46,14 @@ pub(crate) struct Statements<'t, 'c> {
     steps: Vec<Step>,
     /// How many `try` are around the current statement.
     tries: usize,
+    /// How many classes are.
+    classes: usize,
+    /// The functions whose calls led to it, outermost first.
+    functions: Vec<&'c StmtFunctionDef>,
+    /// How many calls were followed.
+    calls: usize,
+    /// The statement of the module that is executed.
+    executed: TextRange,
 }
 
 impl<'t, 'c> Statements<'t, 'c> {
@@ -43,6 +65,10 @@ impl<'t, 'c> Statements<'t, 'c> {
             lines: Lines::of(outline.source()),
             steps: Vec::new(),
             tries: 0,
+            classes: 0,
+            functions: Vec::new(),
+            calls: 0,
+            executed: TextRange::default(),
         };
         let mut uses = Uses::of(&bound.modules);
         for statement in body {
@@ -66,12 +92,25 @@ impl<'t, 'c> Statements<'t, 'c> {
         self.lines.at(self.outline.place(range.start()))
     }
 
+    /// The line of the module's statement that led to the current function; 0 if there is none.
+    fn called_from(&mut self) -> u32 {
+        match self.functions.is_empty() {
+            true => 0,
+            false => self.line(self.executed),
+        }
+    }
+
     fn statement(&mut self, statement: &Stmt) {
+        if self.functions.is_empty() {
+            self.executed = statement.range();
+        }
         match statement {
             Stmt::Import(import) if !import.is_lazy => {
                 let line = self.line(import.range);
+                let called_from = self.called_from();
                 let modules = import.names.iter().map(|alias| Import {
                     line,
+                    called_from,
                     module: alias.name.to_string(),
                     ..Import::default()
                 });
@@ -79,9 +118,11 @@ impl<'t, 'c> Statements<'t, 'c> {
             }
             Stmt::ImportFrom(import) if !import.is_lazy => {
                 let line = self.line(import.range);
+                let called_from = self.called_from();
                 let module = import.module.as_ref();
                 self.steps.push(Step::Import(Import {
                     line,
+                    called_from,
                     level: import.level,
                     module: module.map(ToString::to_string).unwrap_or_default(),
                     names: import.names.iter().map(|it| it.name.to_string()).collect(),
@@ -91,7 +132,11 @@ impl<'t, 'c> Statements<'t, 'c> {
             Stmt::Try(it) => self.guard(it),
             Stmt::With(it) => self.context(it),
             // The body of a class runs where the class is defined.
-            Stmt::ClassDef(class) => self.body(&class.body),
+            Stmt::ClassDef(class) => {
+                self.classes += 1;
+                self.body(&class.body);
+                self.classes -= 1;
+            }
             Stmt::For(it) => self.maybe(&[&it.body, &it.orelse]),
             Stmt::While(it) => self.maybe(&[&it.body, &it.orelse]),
             Stmt::Match(it) => {
@@ -108,8 +153,41 @@ impl<'t, 'c> Statements<'t, 'c> {
             Stmt::FunctionDef(_) | Stmt::Pass(_) | Stmt::Global(_) => {}
             Stmt::Assign(it) if it.value.is_literal_expr() => {}
             Stmt::Expr(it) if it.value.is_literal_expr() => {}
-            _ => self.other(),
+            _ => {
+                self.follow(statement);
+                self.other();
+            }
         }
+    }
+
+    /// Goes through the function of the module that a statement calls, as far as it is certainly executed.
+    fn follow(&mut self, statement: &Stmt) {
+        let Some(function) = called(statement).and_then(|it| self.function(it)) else {
+            return;
+        };
+        self.calls += 1;
+        let before = self.steps.len();
+        self.functions.push(function);
+        self.body(calls::certain(&function.body));
+        self.functions.pop();
+        let mut steps = self.steps[before..].iter();
+        if !steps.any(|it| matches!(it, Step::Import(_))) {
+            self.steps.truncate(before);
+        }
+    }
+
+    /// The function that a name certainly means where the current statement is executed.
+    fn function(&self, name: &str) -> Option<&'c StmtFunctionDef> {
+        let function = *self.bound.functions.get(name)?;
+        let at = self.executed.start();
+        let is_dynamic = self.bound.dynamic_names_from.is_some_and(|it| it < at);
+        let is_defined = function.end() <= at && !is_dynamic && self.classes == 0;
+        let is_followed = self.functions.len() < MOST_NESTED && self.calls < MOST_CALLS;
+        let is_recursive = self.functions.iter().any(|it| it.name == function.name);
+        let around = self.functions.last();
+        let is_local = || around.is_some_and(|it| Effects::is_local(it, name));
+        let is_certain = is_defined && is_followed && !is_recursive && !is_local();
+        (is_certain && !calls::is_generator(function)).then_some(function)
     }
 
     /// Notes, in a `try`, that anything may be raised.
@@ -128,7 +206,7 @@ impl<'t, 'c> Statements<'t, 'c> {
 
     fn condition(&self, test: &Expr) -> Condition {
         let is_dynamic = self.bound.dynamic_from.is_some_and(|it| it < test.start());
-        let constants = if is_dynamic {
+        let constants = if is_dynamic || !self.functions.is_empty() {
             &self.none
         } else {
             &self.bound.constants

@@ -30,6 +30,70 @@ fn functions_are_not_entered_and_classes_are() {
 }
 
 #[test]
+fn functions_that_the_module_calls_are_entered() {
+    let names = |source: &str| -> String {
+        let facts = ModuleFacts::of(source).unwrap();
+        let places = facts
+            .imports()
+            .map(|it| format!("{} {} {}", it.module, it.line, it.called_from));
+        places.collect::<Vec<_>>().join(", ")
+    };
+    let function = "def f(x=1):\n    import a\n    if x: return\n    import b\n";
+    assert_eq!(names(&format!("{function}f()\nimport c\n")), "a 2 5, c 6 0");
+    for call in [
+        "x = f(2)",
+        "x: int = f()",
+        "if sys.argv:\n    pass\nelse:\n    f()",
+    ] {
+        assert!(
+            names(&format!("{function}{call}\n")).starts_with("a 2 "),
+            "{call}"
+        );
+    }
+    for call in [
+        "",
+        "f",
+        "x.f()",
+        "x = lambda: f()",
+        "x = [f() for _ in y]",
+        "f = x\nf()",
+        "f()\nfrom x import *",
+        "class C:\n    def f(): pass\n    f()",
+        "def g():\n    global f\n    f = x\ng()\nf()",
+        "def g(f):\n    f()\ng(x)",
+        "def g():\n    f = x\n    f()\ng()",
+        "globals()['f'] = x\nf()",
+        "import sys\ndef g():\n    sys.path.append('x')\ng()\nf()",
+    ] {
+        assert_eq!(
+            names(&format!("{function}{call}\n"))
+                .replace("x 6 0", "")
+                .replace("sys 5 0", ""),
+            "",
+            "{call}"
+        );
+    }
+    for head in [
+        "async def f():\n    import a\n",
+        "@x\ndef f():\n    import a\n",
+        "def f():\n    import a\n    yield\n",
+    ] {
+        assert_eq!(names(&format!("{head}f()\n")), "", "{head}");
+    }
+    let nested = "def g():\n    import a\ndef f():\n    f()\n    g()\n    g()\nif __name__ == '__main__':\n    f()\n";
+    assert_eq!(names(nested), "a 2 8, a 2 8");
+    assert_eq!(names("f()\ndef f():\n    import a\n"), "");
+    // Its names are not those of the module.
+    let facts = ModuleFacts::of("def f():\n    from a import b\nf()\n").unwrap();
+    assert_eq!(facts.names, ["f"]);
+    let doubled: String = (1..40)
+        .map(|it| format!("def f{it}():\n    f{}()\n    f{}()\n", it - 1, it - 1))
+        .collect();
+    let hostile = format!("def f0():\n    import a\n{doubled}f39()\nf3()\nf3()\n");
+    assert!(ModuleFacts::of(&hostile).unwrap().imports().count() < 100);
+}
+
+#[test]
 fn blocks_keep_their_conditions() {
     let source = "import sys\nif sys.version_info >= (3, 11):\n    import tomllib\nelse:\n    import tomli\n";
     let steps = ModuleFacts::of(source).unwrap().steps;

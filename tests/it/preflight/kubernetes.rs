@@ -414,6 +414,24 @@ fn run_as_user_replaces_the_user_of_the_image() {
 }
 
 #[test]
+fn a_network_that_the_image_has_no_library_for_is_said_at_its_variable() {
+    let said = |network: &str, volume: &str| {
+        let mount = "volumeMounts: [{name: v, mountPath: /plugins}]";
+        let variable = format!("env: [{{name: NCCL_NET, value: {network}}}]\n{mount}");
+        let volumes = format!("volumes: [{{name: v, {volume}}}]");
+        let input = Input::new(&pod(&variable, &volumes));
+        let (_, report) = input.json(&[]);
+        let found = findings(containers(&report)[0]);
+        let mut found = found.iter();
+        found.any(|it| it.starts_with("deploy-nccl-network-missing 9:"))
+    };
+    assert!(said("nowhere", "emptyDir: {}"));
+    assert!(said("IB", "emptyDir: {}"));
+    assert!(!said("Socket", "emptyDir: {}"));
+    assert!(!said("nowhere", "hostPath: {path: /opt/plugins}"));
+}
+
+#[test]
 fn a_network_adapter_without_its_library_is_said_at_its_request() {
     let said = |resources: &str| {
         let input = Input::new(&pod(&format!("resources: {{limits: {{{resources}}}}}"), ""));

@@ -160,6 +160,11 @@ fn what_broke_on_an_h100_is_named() {
         ("JAX_ENABLE_X64", "maybe", &jax, "`import jax`"),
         ("JAX_DEFAULT_MATMUL_PRECISION", "foo", &jax, "`import jax`"),
         ("JAX_PLATFORMS", "gpu", &jax, "the first operation"),
+        ("JAX_PLATFORMS", "CUDA", &jax, "the first operation"),
+        ("JAX_PLATFORMS", "cuda, cpu", &jax, "the first operation"),
+        ("JAX_PLATFORMS", "cuda13", &jax, "the first operation"),
+        ("JAX_PLATFORM_NAME", "cuda:0", &jax, "the first operation"),
+        ("JAX_PLATFORM_NAME", "gpu,cpu", &jax, "the first operation"),
         ("CUPY_ACCELERATORS", "foo", &cupy, "`import cupy`"),
     ] {
         let found = faults(variable, value, image);
@@ -199,6 +204,8 @@ fn what_broke_nothing_is_silent() {
         ("CUBLAS_WORKSPACE_CONFIG", "foo", &torch),
         ("JAX_ENABLE_X64", "1", &jax),
         ("JAX_PLATFORMS", "cuda,cpu", &jax),
+        ("JAX_PLATFORMS", "xpu", &jax),
+        ("JAX_PLATFORM_NAME", "GPU", &jax),
         ("JAX_PLATFORMS", "", &jax),
         ("CUPY_ACCELERATORS", "cub,cutensor", &cupy),
     ] {

@@ -28,6 +28,7 @@ mod python_options;
 mod python_script;
 mod python_settings;
 mod python_startup;
+mod replaced_modules;
 pub mod requirements;
 mod shadowed_packages;
 pub mod sites;

@@ -29,6 +29,8 @@ pub struct ShadowedPackage {
     pub found_in: ShadowingPlace,
     /// Whether the module has shared objects, as a build of the package has.
     pub has_libraries: bool,
+    /// Whether tables know the package. Then what imgcheck says of the image depends on it.
+    pub known: bool,
     /// The environment, by its prefix.
     pub environment: String,
     /// Whether the image starts this Python for certain, and its whole search path is known.

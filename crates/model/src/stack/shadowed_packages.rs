@@ -7,6 +7,7 @@ use super::inventory::Inventory;
 use super::modules::Modules;
 use super::python::{Environment, Labels};
 use super::python_faults::{ShadowedPackage, ShadowingPlace};
+use super::replaced_modules;
 use super::startup_knowledge::StartupKnowledge;
 use imgcheck_base::lexical::directory_of;
 use imgcheck_image::{Credentials, Node};
@@ -15,6 +16,7 @@ use imgcheck_image::{Credentials, Node};
 pub(super) struct Installed<'i> {
     /// By directory and module.
     distributions: HashMap<(&'i str, &'i str), &'i Distribution>,
+    all: &'i [Distribution],
     /// The directories of the copies of PyTorch, which their own files describe.
     torch: HashSet<&'i str>,
 }
@@ -27,6 +29,7 @@ impl<'i> Installed<'i> {
     ) -> Self {
         let mut installed = Installed {
             distributions: HashMap::new(),
+            all: distributions,
             torch: torch.collect(),
         };
         for distribution in distributions {
@@ -116,11 +119,24 @@ pub(super) fn find(
                     _ => ShadowingPlace::Site,
                 },
                 has_libraries: is_package && libraries.any(|it| it.path.starts_with(&package)),
+                known: true,
                 environment: label.clone(),
                 certain: environment.is_certain,
             })
         });
-        environment.shadowed = shadowed.collect();
+        let mut all: Vec<ShadowedPackage> = shadowed.collect();
+        let replaced = replaced_modules::replaced(
+            environment,
+            inventory.root,
+            user,
+            installed.all,
+            &knowledge.watched().collect(),
+        );
+        all.extend(replaced.into_iter().map(|it| ShadowedPackage {
+            environment: label.clone(),
+            ..it
+        }));
+        environment.shadowed = all;
     }
 }
 

@@ -4,6 +4,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprContext, Pattern, Stmt};
 use ruff_text_size::Ranged;
 
+use super::names::Meaning;
 use super::{Change, Effects, GETATTR};
 use crate::condition::{Condition, Constants, Subject, is_attribute};
 
@@ -12,7 +13,9 @@ impl<'a> Visitor<'a> for Effects<'a> {
         self.statement = statement.start();
         match statement {
             Stmt::FunctionDef(function) => {
-                self.bind(&function.name);
+                let is_plain = !function.is_async && function.decorator_list.is_empty();
+                let meaning = is_plain.then_some(Meaning::Function(function));
+                self.bind_meaning(&function.name, meaning);
                 function
                     .decorator_list
                     .iter()

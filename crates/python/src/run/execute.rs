@@ -83,10 +83,17 @@ impl<F: Files> Interpreter<'_, F> {
                 let place = Place {
                     module: frame.module.to_owned(),
                     line: import.line,
+                    statement: match import.called_from {
+                        0 => import.line,
+                        line => line,
+                    },
                 };
                 match self.within(place, |it| it.import_from(frame.module, import)) {
                     Outcome::Imported => Ok(End::Reached),
                     Outcome::Unknown => Ok(End::Unknown),
+                    Outcome::Failed(_) if self.may_be_prepared(frame.module, import) => {
+                        Ok(End::Unknown)
+                    }
                     Outcome::Failed(failure) => Err(failure),
                 }
             }
@@ -94,6 +101,7 @@ impl<F: Files> Interpreter<'_, F> {
                 let place = Place {
                     module: frame.module.to_owned(),
                     line: it.line,
+                    statement: it.line,
                 };
                 let missing = self.within(place, |at| at.missing(&it.module, Some(&it.name)));
                 Err(Arc::new(Failure {
@@ -109,6 +117,22 @@ impl<F: Files> Interpreter<'_, F> {
             Step::Other => Ok(End::Unknown),
             _ => Ok(End::Reached),
         }
+    }
+
+    /// Whether a function may call one of another module that changes where modules are found, before it imports something.
+    fn may_be_prepared(&self, module: &str, import: &Import) -> bool {
+        let facts = self.modules.get(module).and_then(|it| it.facts.as_ref());
+        let imports = facts.into_iter().flat_map(|it| it.imports());
+        let mut names = imports.flat_map(|it| {
+            let source = self.absolute(module, it).unwrap_or_default();
+            let parts = it.names.iter().map(|name| format!("{source}.{name}"));
+            std::iter::once(source.clone()).chain(parts.collect::<Vec<_>>())
+        });
+        let changes = |name: String| {
+            let facts = self.modules.get(&name).and_then(|it| it.facts.as_ref());
+            facts.is_some_and(|it| it.has_search_changing_functions)
+        };
+        import.called_from > 0 && names.any(changes)
     }
 
     /// `try`. After something that may have raised, or an exception that a handler may catch, nothing of it is certain.

@@ -29,6 +29,8 @@ pub struct Place {
     pub module: String,
     /// The line, counted from 1.
     pub line: u32,
+    /// The line of the module's statement that is executed: that of the call if the import is in a function.
+    pub statement: u32,
 }
 
 /// Whether something holds.

@@ -337,7 +337,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
     fn import_for(&mut self, module: &str, needed: &str) -> Outcome {
         let place = Place {
             module: module.to_owned(),
-            line: 0,
+            ..Place::default()
         };
         self.within(place, |it| it.import_dotted(needed))
     }

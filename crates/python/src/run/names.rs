@@ -88,7 +88,8 @@ impl<F: Files> Interpreter<'_, F> {
         }
         self.lookups += facts.steps.len() as u64;
         let mut answer = Answer::No;
-        for import in facts.imports() {
+        let of_module = facts.imports().filter(|it| it.called_from == 0);
+        for import in of_module {
             let binds = import.names.iter().any(|it| it == name || it == "*");
             if !binds || is_before(import.line) {
                 continue;
@@ -119,8 +120,8 @@ impl<F: Files> Interpreter<'_, F> {
             rest.is_some_and(|it| it.starts_with('.'))
         };
         let place = self.stack.get(at)?;
-        let is_inside = place.line > 0 && self.stack.get(at + 1..)?.iter().all(is_below);
-        is_inside.then_some(place.line)
+        let is_inside = place.statement > 0 && self.stack.get(at + 1..)?.iter().all(is_below);
+        is_inside.then_some(place.statement)
     }
 
     /// Whether a module that comes before one of the standard library certainly lacks an attribute.

@@ -1,0 +1,136 @@
+//! What the names of a module mean.
+
+use std::collections::BTreeMap;
+
+use ruff_python_ast::visitor::Visitor;
+use ruff_python_ast::{Stmt, StmtFunctionDef};
+use ruff_text_size::TextSize;
+
+use super::{Change, Effects, GETATTR};
+
+/// What a name of a module is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Meaning<'a> {
+    /// A module, by a plain `import`.
+    Module(&'a str),
+    /// A function without decorators.
+    Function(&'a StmtFunctionDef),
+}
+
+impl<'a> Effects<'a> {
+    /// The names that only a plain `import` of one module binds, with that module.
+    pub fn modules(&self) -> BTreeMap<&'a str, &'a str> {
+        let plain = self.plain.iter().filter(|_| !self.has_stars);
+        let modules = plain.filter_map(|(name, meaning)| match meaning {
+            Some(Meaning::Module(module)) => Some((*name, *module)),
+            _ => None,
+        });
+        modules.collect()
+    }
+
+    /// The functions of the module that calls by name certainly execute; none if a function may change what its imports find.
+    pub fn functions(&self) -> BTreeMap<&'a str, &'a StmtFunctionDef> {
+        let plain = self.plain.iter();
+        let plain = plain.filter(|_| !self.has_stars && self.changing.is_empty());
+        let functions = plain.filter_map(|(name, meaning)| match meaning {
+            Some(Meaning::Function(function)) => Some((*name, *function)),
+            _ => None,
+        });
+        functions.collect()
+    }
+
+    /// From where on the module may have names that its text does not show.
+    pub fn dynamic_names(&self) -> Option<TextSize> {
+        self.dynamic_names
+    }
+
+    /// Whether a name in the body of a function is not the module's.
+    pub fn is_local(function: &StmtFunctionDef, name: &str) -> bool {
+        let mut effects = Effects {
+            has_tricks: true,
+            ..Effects::default()
+        };
+        effects.visit_body(&function.body);
+        function.parameters.includes(name) || effects.plain.contains_key(name)
+    }
+
+    pub(super) fn bind(&mut self, name: &'a str) {
+        if self.function.is_none() && self.classes == 0 {
+            self.plain.insert(name, None);
+        }
+        self.bind_module(name);
+    }
+
+    /// Binds a name to what it means unless it is bound to something else, too.
+    pub(super) fn bind_meaning(&mut self, name: &'a str, meaning: Option<Meaning<'a>>) {
+        if self.function.is_none() && self.classes == 0 {
+            let known = self.plain.entry(name).or_insert(meaning);
+            *known = known.filter(|it| meaning == Some(*it));
+        }
+        self.bind_module(name);
+    }
+
+    /// Binds a name without a word on what it is.
+    fn bind_module(&mut self, name: &'a str) {
+        if self.function.is_none() && self.classes == 0 {
+            self.names.insert(name);
+            self.constants.insert(name, None);
+            if name == GETATTR {
+                self.may_bind_any_name();
+            }
+        }
+    }
+
+    pub(super) fn import(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Import(import) => {
+                for alias in &import.names {
+                    let first = alias.name.split('.').next().unwrap_or_default();
+                    let name = alias.asname.as_ref().map_or(first, |it| it.as_str());
+                    self.imported.insert((self.number(), name));
+                    let is_whole = alias.asname.is_none() || !alias.name.contains('.');
+                    let module = if alias.asname.is_none() {
+                        first
+                    } else {
+                        &alias.name
+                    };
+                    let module = Meaning::Module(module);
+                    self.bind_meaning(name, Some(module).filter(|_| is_whole));
+                }
+            }
+            Stmt::ImportFrom(import) => {
+                let is_sys = import
+                    .module
+                    .as_ref()
+                    .is_some_and(|it| it.as_str() == "sys");
+                for alias in &import.names {
+                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
+                    self.imported.insert((self.number(), name));
+                    if self.function.is_none() {
+                        self.plain.insert(name, None);
+                    }
+                    match name == &alias.name {
+                        true if self.function.is_some() => {}
+                        true if name == GETATTR => self.bind(name),
+                        true => drop(self.constants.insert(name, None)),
+                        false => self.bind(name),
+                    }
+                    self.has_stars |= name.as_str() == "*";
+                    // What becomes of them under another name is not followed.
+                    match alias.name.as_str() {
+                        "path" | "meta_path" | "path_hooks" if is_sys => {
+                            self.change(Change::Path);
+                            self.may_bind_any_name();
+                        }
+                        "modules" if is_sys => {
+                            self.brings_submodules();
+                            self.may_bind_any_name();
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
