@@ -150,7 +150,7 @@ fn whole(bytes: &dyn ReadAt) -> Result<Vec<u8>, ElfError> {
 pub(crate) fn captured(capture: Capture, bytes: Vec<u8>) -> Content {
     match capture {
         Capture::Text => Content::Text(text(bytes)),
-        Capture::FileList => Content::Text(text(libraries(&bytes))),
+        Capture::FileList => Content::Text(text(libraries_and_modules(&bytes))),
         Capture::Bytes => Content::Bytes(bytes),
         Capture::Elf | Capture::Nothing => Content::Unread,
     }
@@ -163,11 +163,21 @@ fn text(bytes: Vec<u8>) -> String {
     }
 }
 
-/// The lines of a list of files that mention libraries.
-fn libraries(list: &[u8]) -> Vec<u8> {
-    let lines = list.split_inclusive(|byte| *byte == b'\n');
-    let named = lines.filter(|line| memmem::find(line, b".so").is_some());
-    named.flatten().copied().collect()
+/// The lines of a list of files that mention libraries, and the paths of Python modules in a RECORD that are not empty.
+fn libraries_and_modules(list: &[u8]) -> Vec<u8> {
+    const MODULE: &[u8] = b".py,";
+    let mut kept = Vec::new();
+    for line in list.split_inclusive(|byte| *byte == b'\n') {
+        if memmem::find(line, b".so").is_some() {
+            kept.extend_from_slice(line);
+        } else if let Some(at) = memmem::rfind(line, MODULE)
+            && !line.trim_ascii_end().ends_with(b",0")
+        {
+            kept.extend_from_slice(&line[..at + MODULE.len()]);
+            kept.extend_from_slice(b",\n");
+        }
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -175,12 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_file_list_only_libraries_are_kept() {
-        let list = b"a/b.py,sha256=x,1\na/c.so,sha256=y,2\na/lib.so.1,,\nRECORD,,";
+    fn of_a_file_list_libraries_and_modules_are_kept() {
+        let list = b"a/b.py,sha256=x,1\na/__init__.py,sha256=z,0\r\na/c.so,sha256=y,2\na/d.h,,\na/lib.so.1,,\nRECORD,,";
         let kept = captured(Capture::FileList, list.to_vec());
         assert_eq!(
             kept,
-            Content::Text("a/c.so,sha256=y,2\na/lib.so.1,,\n".to_owned())
+            Content::Text("a/b.py,,\na/c.so,sha256=y,2\na/lib.so.1,,\n".to_owned())
         );
     }
 }

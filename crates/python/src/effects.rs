@@ -1,5 +1,6 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
+mod meaning;
 mod names;
 mod visit;
 
@@ -14,7 +15,7 @@ use crate::condition::{Constants, is_attribute};
 use crate::facts::{DynamicSubmodules, ModuleFacts, Step};
 use crate::lines::Lines;
 use crate::outline::Outline;
-use names::Meaning;
+use meaning::Meaning;
 
 /// Methods of lists that change `sys.path`.
 const CHANGES: [&str; 8] = [

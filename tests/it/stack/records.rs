@@ -103,3 +103,31 @@ fn a_replaced_library_keeps_its_owner() {
         ["nvidia-nccl-cu12 2.27.3"]
     );
 }
+
+#[test]
+fn modules_that_a_record_lists_and_the_image_does_not_have() {
+    let record = "m/__init__.py,,\nm/a.py,,\nm/b.cpython-311-x86_64-linux-gnu.so,sha256=x,9\nm/c.py,,\nm/d.py,,\nm/tests/e.py,,\n../../../bin/f.py,,\nm/lib.so.1,,\n";
+    let incomplete = |files: &[&str], more: &[(&str, &str)]| {
+        let mut image = recorded(Image::python(), "m", "1.0", record);
+        for file in files {
+            image = image.text(&format!("{SITE}/m/{file}"), "");
+        }
+        for (site, version) in more {
+            image = image.distribution(site, "m", version);
+        }
+        image.stack().incomplete_distributions
+    };
+    let [found] = incomplete(&["__init__.py", "d.pyc"], &[])
+        .try_into()
+        .unwrap();
+    assert_eq!((found.name.as_str(), found.version.as_str()), ("m", "1.0"));
+    assert_eq!(found.count, 3);
+    assert_eq!(
+        found.files,
+        ["m/a.py", "m/b.cpython-311-x86_64-linux-gnu.so", "m/c.py"]
+    );
+    let whole = ["__init__.py", "a.py", "b.abi3.so", "c.py", "d.py"];
+    assert_eq!(incomplete(&whole, &[]), []);
+    assert_eq!(incomplete(&[], &[(SITE, "0.9")]), []);
+    assert_eq!(incomplete(&whole, &[("opt/other", "1.0")]), []);
+}

@@ -62,6 +62,7 @@ pub use gpu::{Gpu, LibraryCoverage};
 pub use importable::ImportableDistributions;
 pub use naming_variables::NamingVariables;
 pub use network::{Network, UnloadableNetwork};
+pub use packages::incomplete::IncompleteDistribution;
 pub use packages::native_modules::NativeModule;
 pub use packages::record::OverwrittenFiles;
 pub use python::{Environment, Labels, PythonProgram};
@@ -100,6 +101,9 @@ pub struct Stack {
     /// Libraries that a Python distribution has replaced with its own.
     #[serde(skip)]
     pub overwritten_files: Vec<OverwrittenFiles>,
+    /// Distributions without some of their modules.
+    #[serde(skip)]
+    pub incomplete_distributions: Vec<IncompleteDistribution>,
     /// Virtual environments whose interpreter is missing.
     #[serde(skip)]
     pub broken_environments: Vec<BrokenEnvironment>,
@@ -241,6 +245,8 @@ pub fn read(
     let modules_of = |it| named::modules(naming, root, launch, it);
     let named_modules = environments.first().map(modules_of).unwrap_or_default();
     let overwritten_files = records.overwritten(&distributions);
+    let incomplete_distributions =
+        packages::incomplete::incomplete(&inventory, &distributions, &environments);
     let native_modules = records.native_modules(&distributions);
     let shadowed_packages = distinct(environments.iter().flat_map(|it| &it.shadowed), |it| {
         (&it.executed, &it.module)
@@ -263,6 +269,7 @@ pub fn read(
         imports,
         unmet_requirements,
         overwritten_files,
+        incomplete_distributions,
         broken_environments: broken_environments::find(&inventory),
         shadowed_packages,
         start_refusals,

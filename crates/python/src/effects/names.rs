@@ -6,16 +6,8 @@ use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Stmt, StmtFunctionDef};
 use ruff_text_size::TextSize;
 
+use super::meaning::Meaning;
 use super::{Change, Effects, GETATTR};
-
-/// What a name of a module is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Meaning<'a> {
-    /// A module, by a plain `import`.
-    Module(&'a str),
-    /// A function without decorators.
-    Function(&'a StmtFunctionDef),
-}
 
 impl<'a> Effects<'a> {
     /// The names that only a plain `import` of one module binds, with that module.

@@ -4,7 +4,7 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprContext, Pattern, Stmt};
 use ruff_text_size::Ranged;
 
-use super::names::Meaning;
+use super::meaning::Meaning;
 use super::{Change, Effects, GETATTR};
 use crate::condition::{Condition, Constants, Subject, is_attribute};
 

@@ -28,8 +28,8 @@ use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::settings;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, GpuAssembler,
-    ImportableDistributions, MissingTool, Network, OverwrittenFiles, PythonScript, ShadowedPackage,
-    Stack, StartRefusal, UnmetRequirement, Weights,
+    ImportableDistributions, IncompleteDistribution, MissingTool, Network, OverwrittenFiles,
+    PythonScript, ShadowedPackage, Stack, StartRefusal, UnmetRequirement, Weights,
 };
 use imgcheck_model::targets::TargetFacts;
 
@@ -113,6 +113,8 @@ pub struct PythonFacts {
     pub unmet_requirements: Vec<UnmetRequirement>,
     /// Libraries of one distribution that another has replaced with its own.
     pub overwritten_files: Vec<OverwrittenFiles>,
+    /// Distributions on the search paths without some of the modules that their RECORD lists.
+    pub incomplete_distributions: Vec<IncompleteDistribution>,
     /// Virtual environments whose interpreter is a link to a file that the image does not have.
     pub broken_environments: Vec<BrokenEnvironment>,
     /// Installed packages that Python does not import, because a module of the same name comes first on its search path.
@@ -158,6 +160,7 @@ impl From<Stack> for StackFacts {
             other_environments: stack.imports.into_iter().skip(1).collect(),
             unmet_requirements: stack.unmet_requirements,
             overwritten_files: stack.overwritten_files,
+            incomplete_distributions: stack.incomplete_distributions,
             broken_environments: stack.broken_environments,
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
@@ -187,6 +190,7 @@ impl PythonFacts {
             own.or_else(|| (it.found_path == path).then_some(it.found_layer)?)
         });
         let mut overwritten = self.overwritten_files.iter();
+        let mut incomplete = self.incomplete_distributions.iter();
         let mut broken = self.broken_environments.iter();
         let mut shadowed = self.shadowed_packages.iter();
         let mut failures = self.import_failures.iter();
@@ -197,6 +201,7 @@ impl PythonFacts {
                     .find(|it| it.files.first().is_some_and(|it| it == path))?
                     .layer
             })
+            .or_else(|| incomplete.find(|it| it.metadata == path)?.layer)
             .or_else(|| broken.find(|it| it.interpreter == path)?.layer)
             .or_else(|| shadowed.find(|it| it.executed == path)?.layer)
             .or_else(|| failures.find(|it| it.importer == path)?.layer)

@@ -3,6 +3,7 @@
 mod apk;
 mod conda;
 mod dpkg;
+pub(super) mod incomplete;
 pub(super) mod native_modules;
 mod owners;
 mod package;

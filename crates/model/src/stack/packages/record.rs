@@ -155,17 +155,38 @@ impl<'r> Records<'r> {
     }
 }
 
+/// A line of a RECORD.
+pub(super) struct Line<'r> {
+    /// Relative to the directory that the distribution is installed in.
+    pub path: &'r str,
+    hash: &'r str,
+    size: &'r str,
+}
+
+/// The lines of the RECORD of a distribution, as far as the facts of the layer have them; `None` without RECORD.
+pub(super) fn lines<'r>(
+    inventory: &Inventory<'r>,
+    distribution: &Distribution,
+) -> Option<impl Iterator<Item = Line<'r>>> {
+    let record = format!("{}/RECORD", directory_of(&distribution.path));
+    let text = inventory.text(&record)?.text;
+    let lines = text.lines().filter_map(|line| {
+        let mut fields = line.rsplitn(3, ',');
+        let (size, hash, path) = (fields.next()?.trim(), fields.next()?, fields.next()?);
+        let path = path.trim_matches('"');
+        Some(Line { path, hash, size })
+    });
+    Some(lines)
+}
+
 fn libraries<'r>(
     inventory: &Inventory<'r>,
     distribution: &Distribution,
     most: usize,
 ) -> Option<Vec<Library<'r>>> {
-    let record = format!("{}/RECORD", directory_of(&distribution.path));
-    let text = inventory.text(&record)?.text;
-    let libraries = text.lines().filter_map(|line| {
-        let mut fields = line.rsplitn(3, ',');
-        let (size, hash, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let path = path.trim_matches('"');
+    let lines = lines(inventory, distribution)?;
+    let lines = lines.filter(|it| it.path.contains(".so"));
+    let libraries = lines.filter_map(|Line { path, hash, size }| {
         let node = inventory
             .root
             .entry(&format!("{}/{path}", distribution.site))?;
@@ -174,7 +195,7 @@ fn libraries<'r>(
             node,
             identity: node.identity()?,
             hash,
-            size: size.trim().parse().ok(),
+            size: size.parse().ok(),
         })
     });
     Some(libraries.take(most).collect())
