@@ -140,23 +140,26 @@ fn an_import_in_a_function_that_the_module_calls() {
         .try_into()
         .unwrap();
     assert_eq!((failure.module.as_str(), failure.line), ("yaml", 2));
-    let program = |before: &str, helper: &str| {
-        let main = format!(
-            "{before}def main():\n    import yaml\n\nif __name__ == '__main__':\n    main()\n"
-        );
+    let program = |main: &str, helper: &str| {
         let image = Image::python()
             .text(&format!("{LIBRARY}/os.py"), "")
-            .text("app/main.py", &main)
+            .text("app/main.py", main)
             .text("app/helper.py", helper)
             .command(&["python3", "/app/main.py"]);
         failures(&image).len()
     };
-    assert_eq!(program("", ""), 1);
     let changes = "import sys\ndef setup():\n    sys.path.append('/opt')\n";
-    assert_eq!(program("", changes), 1);
-    for import in ["import helper\n", "from helper import setup\n"] {
-        assert_eq!(program(import, "def setup(): pass\n"), 1, "{import}");
-        assert_eq!(program(import, changes), 0, "{import}");
+    let in_function = "def main():\n    import yaml\n\nif __name__ == '__main__':\n    main()\n";
+    for body in [in_function, "import yaml\n"] {
+        assert_eq!(program(body, changes), 1, "{body}");
+        for prepare in [
+            "import helper\nhelper.setup()\n",
+            "from helper import setup\nsetup()\n",
+        ] {
+            let main = format!("{prepare}{body}");
+            assert_eq!(program(&main, "def setup(): pass\n"), 1, "{main}");
+            assert_eq!(program(&main, changes), 0, "{main}");
+        }
     }
     // What the module binds after the call is not there yet, and what it binds before is.
     let below = format!("{SITE}/torch/part.py");

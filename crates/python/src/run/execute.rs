@@ -119,7 +119,7 @@ impl<F: Files> Interpreter<'_, F> {
         }
     }
 
-    /// Whether a function may call one of another module that changes where modules are found, before it imports something.
+    /// Whether a program or a function may call one of another module that changes where modules are found, before it imports something.
     fn may_be_prepared(&self, module: &str, import: &Import) -> bool {
         let facts = self.modules.get(module).and_then(|it| it.facts.as_ref());
         let imports = facts.into_iter().flat_map(|it| it.imports());
@@ -132,7 +132,7 @@ impl<F: Files> Interpreter<'_, F> {
             let facts = self.modules.get(&name).and_then(|it| it.facts.as_ref());
             facts.is_some_and(|it| it.has_search_changing_functions)
         };
-        import.called_from > 0 && names.any(changes)
+        (import.called_from > 0 || module == self.main) && names.any(changes)
     }
 
     /// `try`. After something that may have raised, or an exception that a handler may catch, nothing of it is certain.
