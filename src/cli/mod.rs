@@ -131,6 +131,7 @@ enum Command {
     #[command(after_help = examples::COMPLETIONS)]
     Completions(completions::CompletionsArguments),
     /// Write manual pages to a directory
+    #[command(hide = true)]
     Man(completions::ManArguments),
 }
 

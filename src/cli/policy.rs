@@ -119,11 +119,18 @@ pub struct PolicyArguments {
     rules: RuleArguments,
     #[command(flatten)]
     fail_on: FailOnArgument,
-    /// Fail only on findings that are not in this file: a JSON report or the output of --write-baseline
+    /// Fail only on findings that a file of --write-baseline lacks
+    ///
+    /// A JSON report will do, too.
     #[arg(long, value_name = "FILE", env = "IMGCHECK_BASELINE")]
     baseline: Option<PathBuf>,
     /// Write all findings to this file for --baseline, and exit with 0
-    #[arg(long, value_name = "FILE", env = "IMGCHECK_WRITE_BASELINE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_WRITE_BASELINE",
+        hide_short_help = true
+    )]
     write_baseline: Option<PathBuf>,
 }
 
