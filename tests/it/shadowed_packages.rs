@@ -286,6 +286,17 @@ fn a_file_in_place_of_a_package_that_no_table_knows() {
     ] {
         assert_eq!(found(harmless), [""; 0], "{harmless:?}");
     }
+    // A package whose module has another name than its distribution.
+    let record = format!("{SITE}/PyYAML-6.0.2.dist-info/RECORD");
+    let yaml = installed()
+        .package("PyYAML", "6.0.2")
+        .text(&record, "yaml/__init__.py,,\ntests/a.py,,\n")
+        .text(&format!("{SITE}/yaml/__init__.py"), "")
+        .text(&format!("{SITE}/tests/__init__.py"), "");
+    let files = ["app/tests.py", "app/yaml.py"];
+    let add = |image: Image, file: &&str| image.text(file, "x = 1\n");
+    let found = shadowed(files.iter().fold(yaml, add));
+    assert_eq!(found, [("yaml".to_owned(), "/app/yaml.py".to_owned())]);
     let editable = installed().distribution("app", "jinja2", "3.1.6");
     assert_eq!(shadowed(editable.text("app/jinja2.py", "")), []);
 }

@@ -3,16 +3,23 @@
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt, StmtFunctionDef};
 
-/// The name of the function that a statement calls: `f()` or `x = f()`.
-pub(crate) fn called(statement: &Stmt) -> Option<&str> {
+/// The names of the functions that a statement calls, in order: `f()`, `x = f()`, and first `f`, then `exit` in `exit(f())`.
+pub(crate) fn called(statement: &Stmt) -> Vec<&str> {
     let value = match statement {
-        Stmt::Expr(it) => &it.value,
-        Stmt::Assign(it) => &it.value,
-        Stmt::AnnAssign(it) => it.value.as_ref()?,
-        _ => return None,
+        Stmt::Expr(it) => Some(&it.value),
+        Stmt::Assign(it) => Some(&it.value),
+        Stmt::AnnAssign(it) => it.value.as_ref(),
+        Stmt::Raise(it) => it.exc.as_ref(),
+        _ => None,
     };
-    let function = value.as_call_expr()?.func.as_name_expr()?;
-    Some(&function.id)
+    let mut names = Vec::new();
+    let mut next = value.and_then(|it| it.as_call_expr());
+    while let Some(call) = next {
+        names.extend(call.func.as_name_expr().map(|it| it.id.as_str()));
+        next = call.arguments.args.first().and_then(Expr::as_call_expr);
+    }
+    names.reverse();
+    names
 }
 
 /// The statements of a function that every call executes, unless one of them raises.

@@ -144,10 +144,14 @@ impl<'t, 'c> Statements<'t, 'c> {
                 self.maybe(&bodies);
             }
             Stmt::Raise(raise) => {
+                self.follow(statement);
                 let class = raise.exc.as_deref().map(exception);
                 self.steps.push(Step::Raise(class.unwrap_or_default()));
             }
-            Stmt::Expr(it) if is_exit(&it.value) => self.steps.push(Step::Exit),
+            Stmt::Expr(it) if is_exit(&it.value) => {
+                self.follow(statement);
+                self.steps.push(Step::Exit);
+            }
             // PEP 810: a lazy import is executed at the first use of its name.
             Stmt::Import(_) | Stmt::ImportFrom(_) => {}
             Stmt::FunctionDef(_) | Stmt::Pass(_) | Stmt::Global(_) => {}
@@ -160,19 +164,21 @@ impl<'t, 'c> Statements<'t, 'c> {
         }
     }
 
-    /// Goes through the function of the module that a statement calls, as far as it is certainly executed.
+    /// Goes through the functions of the module that a statement calls, as far as they are certainly executed.
     fn follow(&mut self, statement: &Stmt) {
-        let Some(function) = called(statement).and_then(|it| self.function(it)) else {
-            return;
-        };
-        self.calls += 1;
-        let before = self.steps.len();
-        self.functions.push(function);
-        self.body(calls::certain(&function.body));
-        self.functions.pop();
-        let mut steps = self.steps[before..].iter();
-        if !steps.any(|it| matches!(it, Step::Import(_))) {
-            self.steps.truncate(before);
+        for name in called(statement) {
+            let Some(function) = self.function(name) else {
+                continue;
+            };
+            self.calls += 1;
+            let before = self.steps.len();
+            self.functions.push(function);
+            self.body(calls::certain(&function.body));
+            self.functions.pop();
+            let mut steps = self.steps[before..].iter();
+            if !steps.any(|it| matches!(it, Step::Import(_))) {
+                self.steps.truncate(before);
+            }
         }
     }
 

@@ -44,6 +44,10 @@ fn functions_that_the_module_calls_are_entered() {
         "x = f(2)",
         "x: int = f()",
         "if sys.argv:\n    pass\nelse:\n    f()",
+        "sys.exit(f())",
+        "exit(int(f()))",
+        "raise SystemExit(f())",
+        "def g(x): pass\ng(f())",
     ] {
         assert!(
             names(&format!("{function}{call}\n")).starts_with("a 2 "),

@@ -1,6 +1,6 @@
 //! Checks the image of a case with the program: a docker archive of the layers of a healthy image with PyTorch, and one more layer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -12,6 +12,9 @@ use crate::program::{check, only_image, repository};
 
 /// An image without faults: Python 3.11 and PyTorch 2.8 as stubs.
 const SAMPLE: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
+
+/// The library of its Python.
+const LIBRARY: &str = "/usr/local/lib/libpython3.11.so.1.0";
 
 /// The members of a tar archive.
 fn members(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
@@ -73,6 +76,14 @@ fn stub() -> Vec<u8> {
         .unwrap()
 }
 
+/// Where a copy of the stub finds its library: `$ORIGIN/../lib`.
+fn library_beside(program: &str) -> Option<String> {
+    let prefix = Path::new(program).parent()?.parent()?;
+    let library = prefix.join("lib").join(Path::new(LIBRARY).file_name()?);
+    let library = library.to_str()?.to_owned();
+    (!LIBRARY.ends_with(&library)).then_some(library)
+}
+
 /// What a strict check says of a case: all that an expectation may name.
 pub fn found(case: &Case) -> Value {
     let scratch = tempfile::tempdir().unwrap();
@@ -87,7 +98,13 @@ pub fn found(case: &Case) -> Value {
             case.title
         ),
     };
-    let items: Vec<Item> = case.files.iter().map(item).collect();
+    let mut items: Vec<Item> = case.files.iter().map(item).collect();
+    let programs = case
+        .files
+        .iter()
+        .filter(|it| it.1.kind == Some(Kind::Program));
+    let libraries: BTreeSet<String> = programs.filter_map(|it| library_beside(it.0)).collect();
+    items.extend(libraries.iter().map(|it| symlink(it, LIBRARY)));
     write(&path, &case.config.to_json(), &items);
     let (code, report) = check(&path, &["--strict", "--no-config"]);
     let image = only_image(&report);

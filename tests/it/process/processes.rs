@@ -55,6 +55,41 @@ fn programs_of_gpu_libraries_are_processes_and_tools_are_not() {
     assert_eq!(facts.missing[0].elsewhere, ["/opt/server/lib/libserver.so"]);
 }
 
+/// What the image starts must start, whether it has to do with GPUs or not.
+#[test]
+fn a_command_without_gpu_libraries_is_checked_for_its_start() {
+    let facts = |needed: &str, with_torch: bool| {
+        let image = match with_torch {
+            true => pytorch().wheel("cuda_runtime", "libcudart.so.12"),
+            false => Image::python(),
+        };
+        let image = image.elf("usr/bin/tool", program(&[needed]));
+        image.command(&["tool"]).loader()
+    };
+    for with_torch in [true, false] {
+        let broken = facts("libgone.so", with_torch);
+        let [missing] = &broken.missing[..] else {
+            panic!("{:?}", broken.missing);
+        };
+        assert_eq!(missing.library, "libgone.so");
+        assert_eq!(missing.context.when, When::Start);
+        assert_eq!(missing.context.process, "/usr/bin/tool");
+        assert!(missing.context.main);
+        let whole = facts("ld-linux-x86-64.so.2", with_torch);
+        assert_eq!(whole.missing, []);
+        let mut own = whole
+            .processes
+            .iter()
+            .filter(|it| it.name == "/usr/bin/tool");
+        assert_eq!(own.next(), None);
+    }
+    let without_packages =
+        Image::python().elf("usr/local/bin/python3.11", program(&["libgone.so"]));
+    let facts = without_packages.command(&["python3", "app.py"]).loader();
+    assert_eq!(facts.missing.len(), 1, "{:?}", facts.missing);
+    assert!(facts.missing[0].context.main);
+}
+
 #[test]
 fn frameworks_that_are_used_alone_have_a_process_of_their_own() {
     let facts = pytorch()

@@ -105,7 +105,7 @@ fn a_replaced_library_keeps_its_owner() {
 }
 
 #[test]
-fn modules_that_a_record_lists_and_the_image_does_not_have() {
+fn files_that_a_record_lists_and_the_image_does_not_have() {
     let record = "m/__init__.py,,\nm/a.py,,\nm/b.cpython-311-x86_64-linux-gnu.so,sha256=x,9\nm/c.py,,\nm/d.py,,\nm/tests/e.py,,\n../../../bin/f.py,,\nm/lib.so.1,,\n";
     let incomplete = |files: &[&str], more: &[(&str, &str)]| {
         let mut image = recorded(Image::python(), "m", "1.0", record);
@@ -121,13 +121,51 @@ fn modules_that_a_record_lists_and_the_image_does_not_have() {
         .try_into()
         .unwrap();
     assert_eq!((found.name.as_str(), found.version.as_str()), ("m", "1.0"));
-    assert_eq!(found.count, 3);
+    assert_eq!(found.count, 4);
     assert_eq!(
         found.files,
         ["m/a.py", "m/b.cpython-311-x86_64-linux-gnu.so", "m/c.py"]
     );
-    let whole = ["__init__.py", "a.py", "b.abi3.so", "c.py", "d.py"];
+    let whole = [
+        "__init__.py",
+        "a.py",
+        "b.abi3.so",
+        "c.py",
+        "d.py",
+        "lib.so.1",
+    ];
     assert_eq!(incomplete(&whole, &[]), []);
     assert_eq!(incomplete(&[], &[(SITE, "0.9")]), []);
     assert_eq!(incomplete(&whole, &[("opt/other", "1.0")]), []);
+}
+
+#[test]
+fn a_package_whose_library_was_removed_tells_no_version() {
+    let library = "nvidia/cuda_runtime/lib/libcudart.so.12";
+    let record = format!("{library},sha256=x,9\n");
+    let image = || {
+        recorded(
+            Image::python(),
+            "nvidia-cuda-runtime-cu12",
+            "12.8.90",
+            &record,
+        )
+    };
+    let stack = image().stack();
+    assert!(stack.components.iter().all(|it| it.name != "cuda-runtime"));
+    assert_eq!(stack.incomplete_distributions[0].files, [library]);
+    // A file that is no library any more is still there.
+    let stack = image().text(&format!("{SITE}/{library}"), "").stack();
+    assert_eq!(only(&stack, "cuda-runtime").version, "12.8");
+}
+
+#[test]
+fn a_package_whose_modules_were_removed_tells_no_version() {
+    let image = || recorded(Image::python(), "triton", "3.4.0", "triton/__init__.py,,\n");
+    let stack = image().stack();
+    assert!(stack.components.iter().all(|it| it.name != "triton"));
+    for module in ["__init__.py", "__init__.pyc"] {
+        let stack = image().text(&format!("{SITE}/triton/{module}"), "").stack();
+        assert_eq!(only(&stack, "triton").version, "3.4.0");
+    }
 }

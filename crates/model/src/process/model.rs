@@ -29,6 +29,8 @@ pub struct Programs<'r, 'k> {
     pub(super) root: &'r RootFilesystem<'r>,
     pub(super) knowledge: &'k Knowledge,
     pub(super) programs: Vec<Program<'r>>,
+    /// The programs of the command that have nothing to do with GPUs, such as a shell, the last one first: only whether they start matters.
+    pub(super) commands: Vec<Program<'r>>,
     /// The Pythons that have none of the packages of the tables, but native modules of others.
     pub(super) without_packages: Vec<Program<'r>>,
     /// The native modules of all Python distributions.
@@ -94,6 +96,7 @@ impl<'r, 'k> Programs<'r, 'k> {
         Programs {
             root,
             knowledge,
+            commands: context.commands(&programs, &mut gaps),
             programs,
             without_packages,
             modules: stack.native_modules.clone(),
@@ -256,6 +259,28 @@ impl<'r> Context<'_, 'r> {
             path.contains('$') || self.root.resolve(&self.launch.absolute(&path)).is_ok()
         };
         PLATFORMS.into_iter().any(is_there)
+    }
+
+    /// Same as [`Programs::commands`]. What starts the last program is left out if it changes what is loaded: it started without that.
+    fn commands(&self, programs: &[Program], gaps: &mut Vec<Gap>) -> Vec<Program<'r>> {
+        let launch = self.launch;
+        let starters = launch.chain.iter().map(|it| it.path.as_str());
+        let starters = starters.filter(|_| launch.changes.is_empty());
+        let paths = launch.executable.as_deref().into_iter().chain(starters);
+        let file = |path: &str| self.root.resolve(path).ok();
+        let mut known: BTreeSet<String> = programs
+            .iter()
+            .filter_map(|it| Some(file(&it.path)?.path()))
+            .collect();
+        let mut commands = Vec::new();
+        for node in paths.filter_map(file) {
+            let is_dynamic = node.elf().is_some_and(|it| it.interpreter.is_some());
+            if is_dynamic && known.insert(node.path()) {
+                let program = self.program(node.path(), gaps);
+                commands.extend(program.map(|it| Program { main: true, ..it }));
+            }
+        }
+        commands
     }
 
     /// A program without Python.

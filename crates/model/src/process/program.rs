@@ -50,6 +50,13 @@ pub struct ModeledProcess<'s> {
     pub playback: Playback<'s>,
 }
 
+impl ModeledProcess<'_> {
+    /// Whether the loader finds everything that the program needs at its start.
+    pub fn starts(&self) -> bool {
+        self.playback.process.is_some()
+    }
+}
+
 impl Program<'_> {
     /// Plays the process: its start, the imports of its packages, and what they load when they are first used.
     ///

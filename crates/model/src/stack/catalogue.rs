@@ -15,6 +15,7 @@ use super::python_settings::PythonSettings;
 use super::requirements::RequirementNames;
 use super::startup_knowledge::StartupKnowledge;
 use super::tool_knowledge::Tools;
+use imgcheck_base::lexical::name_of;
 
 /// Maps the packages of every package manager to components.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -142,6 +143,15 @@ impl Catalogue {
 
     pub(super) fn component(&self, name: &str) -> Option<&ComponentRow> {
         self.components.get(name)
+    }
+
+    /// Whether a component needs a file of one of its packages: its libraries; a Python module, if these have no certain name.
+    pub(super) fn is_file_of(&self, component: &str, path: &str) -> bool {
+        let row = self.component(component);
+        match row.filter(|it| it.file.is_some()) {
+            Some(row) => row.is_name(name_of(path)),
+            None => path.ends_with(".py") || path.contains(".so"),
+        }
     }
 
     /// The part of a package's or file's version that belongs to the component.

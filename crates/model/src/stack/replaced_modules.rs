@@ -6,11 +6,12 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Distribution;
+use super::inventory::Inventory;
 use super::modules::find;
+use super::packages::record::modules;
 use super::python::Environment;
 use super::python_faults::{ShadowedPackage, ShadowingPlace};
-use imgcheck_base::version::requirement::normalized;
-use imgcheck_image::{Credentials, Node, RootFilesystem};
+use imgcheck_image::{Credentials, Node};
 
 /// What a package has that says nothing of its modules.
 const NO_MODULES: [&str; 3] = ["__init__", "__main__", "__pycache__"];
@@ -18,39 +19,42 @@ const NO_MODULES: [&str; 3] = ["__init__", "__main__", "__pycache__"];
 /// Finds the modules of an environment; those that tables know are in `known`.
 pub(super) fn replaced(
     environment: &Environment,
-    root: &RootFilesystem,
+    inventory: &Inventory,
     user: &Credentials,
     distributions: &[Distribution],
     known: &HashSet<&str>,
 ) -> Vec<ShadowedPackage> {
     let places = environment.sites.iter().enumerate();
     let places: HashMap<&str, usize> = places.map(|(at, site)| (site.as_str(), at)).collect();
-    let mut installed: HashMap<&str, (usize, &Distribution)> = HashMap::new();
+    let mut installed: HashMap<String, (usize, &Distribution)> = HashMap::new();
     for distribution in distributions {
         if let Some(place) = places.get(distribution.site.as_str()) {
-            let first = installed.entry(&distribution.name);
-            let first = first.or_insert((*place, distribution));
-            if *place < first.0 {
-                *first = (*place, distribution);
+            let name = distribution.name.replace('-', "_");
+            let modules = modules(inventory, distribution).map(str::to_owned);
+            for module in HashSet::<String>::from_iter(modules.chain([name])) {
+                let first = installed.entry(module).or_insert((*place, distribution));
+                if *place < first.0 {
+                    *first = (*place, distribution);
+                }
             }
         }
     }
     let mut found = Vec::new();
     let own = environment.sites[..environment.before_standard].iter();
     for (place, directory) in own.enumerate() {
-        let Ok(node) = root.resolve_as(directory, user) else {
+        let Ok(node) = inventory.root.resolve_as(directory, user) else {
             continue;
         };
         let stems: HashSet<&str> = node.children().filter_map(|it| stem(it.name())).collect();
         let mut stems: Vec<&str> = stems.into_iter().filter(|it| !known.contains(it)).collect();
         stems.sort_unstable();
         for module in stems {
-            let later = installed.get(normalized(module).as_str());
+            let later = installed.get(module);
             let Some((_, distribution)) = later.filter(|(at, _)| *at > place) else {
                 continue;
             };
             let file = |directory| find(directory, module, &environment.release, user);
-            let site = root.resolve_as(&distribution.site, user).ok();
+            let site = inventory.root.resolve_as(&distribution.site, user).ok();
             let (Some(first), Some(hidden)) = (file(node), site.and_then(file)) else {
                 continue;
             };

@@ -127,7 +127,7 @@ pub(super) fn find(
         let mut all: Vec<ShadowedPackage> = shadowed.collect();
         let replaced = replaced_modules::replaced(
             environment,
-            inventory.root,
+            inventory,
             user,
             installed.all,
             &knowledge.watched().collect(),

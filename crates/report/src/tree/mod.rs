@@ -36,7 +36,7 @@ pub fn text(query: TreeQuery, tree: &Tree) -> Option<String> {
         }
     }
     if tree.processes.is_empty() {
-        out.push_str("\nThe image has neither Python nor a program linked to GPU libraries.\n");
+        out.push_str("\nNo program that imgcheck knows of loads GPU libraries.\n");
     }
     if tree.programs_left_out > 0 {
         let programs = count(tree.programs_left_out, "more program");

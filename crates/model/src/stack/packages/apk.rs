@@ -28,7 +28,7 @@ pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Pack
                 source,
                 installed_in: "/".to_owned(),
             };
-            packages.extend(record.packages(catalogue, |_| Owned::System));
+            packages.extend(record.packages(catalogue, |_| Some(Owned::System)));
         }
     }
     packages

@@ -8,8 +8,7 @@ use crate::stack::EvidenceKind;
 use crate::stack::catalogue::Catalogue;
 use crate::stack::inventory::Inventory;
 
-use super::dpkg::identities;
-use super::package::{Owned, Package, Record};
+use super::package::{Package, Record, listed};
 use imgcheck_base::lexical::{directory_of, name_of};
 
 #[derive(Deserialize)]
@@ -43,15 +42,11 @@ pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Pack
             source,
             installed_in: prefix.to_owned(),
         };
-        packages.extend(record.packages(catalogue, |_| {
-            let paths: Vec<String> = metadata
-                .files
-                .iter()
-                .filter(|file| file.contains(".so"))
-                .map(|file| format!("{prefix}/{file}"))
-                .collect();
-            Owned::Files(identities(inventory, paths.iter().map(String::as_str)))
-        }));
+        let paths = metadata.files.iter();
+        let paths: Vec<String> = paths.map(|it| format!("{prefix}/{it}")).collect();
+        let paths = || paths.iter().map(String::as_str);
+        packages
+            .extend(record.packages(catalogue, |row| listed(inventory, catalogue, row, paths())));
     }
     packages
 }

@@ -7,7 +7,7 @@ use crate::stack::catalogue::Catalogue;
 use crate::stack::evidence::split_release;
 use crate::stack::inventory::{Inventory, TextFile};
 
-use super::package::{Owned, Package, Record};
+use super::package::{Owned, Package, Record, listed};
 
 const DATABASE: &str = "/var/lib/dpkg/";
 
@@ -68,7 +68,16 @@ fn from_stanza(
         source,
         installed_in: "/".to_owned(),
     };
-    record.packages(catalogue, |_| owned(inventory, name, architecture))
+    let list = [
+        format!("{DATABASE}info/{name}.list"),
+        format!("{DATABASE}info/{name}:{architecture}.list"),
+    ]
+    .iter()
+    .find_map(|path| inventory.text(path));
+    record.packages(catalogue, |row| match &list {
+        Some(list) => listed(inventory, catalogue, row, list.text.lines()),
+        None => Some(Owned::System),
+    })
 }
 
 /// The library's own version in `[epoch:]upstream[-revision]` (deb-version(7)). Debian's packages of CUDA append the toolkit's version
@@ -77,30 +86,6 @@ fn upstream(version: &str) -> &str {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
     let own = version.rsplit_once("+~").map_or(version, |(_, own)| own);
     split_release(own).0
-}
-
-/// The libraries in a package's file list.
-fn owned(inventory: &Inventory, name: &str, architecture: &str) -> Owned {
-    let list = [
-        format!("{DATABASE}info/{name}.list"),
-        format!("{DATABASE}info/{name}:{architecture}.list"),
-    ]
-    .iter()
-    .find_map(|path| inventory.text(path));
-    match list {
-        Some(list) => Owned::Files(identities(inventory, list.text.lines())),
-        None => Owned::System,
-    }
-}
-
-/// The files at the paths.
-pub(super) fn identities<'p>(
-    inventory: &Inventory,
-    paths: impl Iterator<Item = &'p str>,
-) -> HashSet<imgcheck_image::FileIdentity> {
-    paths
-        .filter_map(|path| inventory.root.entry(path)?.identity())
-        .collect()
 }
 
 #[cfg(test)]

@@ -5,29 +5,17 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::listed_files::{LEFT_OUT, is_missing_module};
 use super::record::{Line, lines};
 use crate::stack::inventory::Inventory;
 use crate::stack::{Distribution, Environment};
-use imgcheck_base::lexical::{directory_of, name_of};
+use imgcheck_base::lexical::name_of;
 
 /// Modules of a distribution that are listed in a report.
 const LISTED: usize = 3;
 
 /// Maximum number of modules of all distributions that are looked for. No real image has more.
 const MODULES: usize = 500_000;
-
-/// Directories that images leave out to be smaller, and that nothing imports.
-const LEFT_OUT: [&str; 9] = [
-    "test",
-    "tests",
-    "doc",
-    "docs",
-    "example",
-    "examples",
-    "benchmark",
-    "benchmarks",
-    "__pycache__",
-];
 
 /// A Python distribution that is not whole.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -68,7 +56,7 @@ pub(in crate::stack) fn incomplete(
         let modules = lines(inventory, it)?.filter(|it| is_module(it.path));
         let missing = modules.take(left).filter(|line| {
             left = left.saturating_sub(1);
-            is_missing(inventory, &format!("{}/{}", it.site, line.path))
+            is_missing_module(inventory, &format!("{}/{}", it.site, line.path))
         });
         let missing: Vec<Line> = missing.collect();
         (!missing.is_empty()).then(|| IncompleteDistribution {
@@ -87,20 +75,9 @@ pub(in crate::stack) fn incomplete(
     found.collect()
 }
 
-/// Whether a path is that of a module which something may import.
+/// Whether a path is that of a module which something may import, or of a library which something may load.
 fn is_module(path: &str) -> bool {
-    let is_file = path.ends_with(".py") || path.ends_with(".so");
+    let is_file = path.ends_with(".py") || path.ends_with(".so") || name_of(path).contains(".so.");
     let is_inside = !path.starts_with("../") && !path.starts_with('/');
     is_file && is_inside && !path.split('/').any(|it| LEFT_OUT.contains(&it))
-}
-
-/// Whether a module has neither its file nor another one in place of it, such as a compiled one.
-fn is_missing(inventory: &Inventory, path: &str) -> bool {
-    if inventory.root.resolve(path).is_ok() {
-        return false;
-    }
-    let stem = name_of(path).split('.').next().unwrap_or_default();
-    let directory = inventory.root.resolve(directory_of(path));
-    let is_same = |name: &str| name.split('.').next() == Some(stem) && name != stem;
-    !directory.is_ok_and(|it| it.children().any(|it| is_same(it.name())))
 }

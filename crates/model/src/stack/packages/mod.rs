@@ -4,6 +4,7 @@ mod apk;
 mod conda;
 mod dpkg;
 pub(super) mod incomplete;
+mod listed_files;
 pub(super) mod native_modules;
 mod owners;
 mod package;

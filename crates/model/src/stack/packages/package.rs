@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::listed_files::is_removed;
 use crate::stack::catalogue::{Catalogue, PackageRow};
 use crate::stack::evidence::is_version;
-use crate::stack::inventory::{ElfFile, TextFile};
+use crate::stack::inventory::{ElfFile, Inventory, TextFile};
 use crate::stack::pattern::matches_pattern;
 use crate::stack::{Component, Evidence, EvidenceKind};
 use imgcheck_image::FileIdentity;
@@ -86,27 +87,46 @@ pub(super) struct Record<'t> {
 }
 
 impl Record<'_> {
-    /// One [`Package`] per component that the catalogue lists for it.
+    /// One [`Package`] per component that the catalogue lists for it. `owned` gives `None` if somebody removed the files of the
+    /// component and left the metadata.
     pub(super) fn packages<'c>(
         &self,
         catalogue: &'c Catalogue,
-        owned: impl Fn(&PackageRow) -> Owned + 'c,
+        owned: impl Fn(&PackageRow) -> Option<Owned> + 'c,
     ) -> Vec<Package> {
         if !is_version(self.version) {
             return Vec::new();
         }
         catalogue
             .rows(self.manager, self.name)
-            .map(|row| Package {
-                manager: self.manager,
-                component: row.component.clone(),
-                described: format!("{} {}", self.name, self.written),
-                version: catalogue.component_version(&row.component, self.version),
-                path: self.source.path.clone(),
-                layer: self.source.layer,
-                installed_in: self.installed_in.clone(),
-                owned: owned(row),
+            .filter_map(|row| {
+                let owned = owned(row)?;
+                Some(Package {
+                    manager: self.manager,
+                    component: row.component.clone(),
+                    described: format!("{} {}", self.name, self.written),
+                    version: catalogue.component_version(&row.component, self.version),
+                    path: self.source.path.clone(),
+                    layer: self.source.layer,
+                    installed_in: self.installed_in.clone(),
+                    owned,
+                })
             })
             .collect()
     }
+}
+
+/// The libraries in a package's list of files; `None` if it lists files of the component of the row, and none of them exists.
+pub(super) fn listed<'p>(
+    inventory: &Inventory,
+    catalogue: &Catalogue,
+    row: &PackageRow,
+    paths: impl Iterator<Item = &'p str> + Clone,
+) -> Option<Owned> {
+    if is_removed(inventory, catalogue, row, paths.clone()) {
+        return None;
+    }
+    let libraries = paths.filter(|path| path.contains(".so"));
+    let files = libraries.filter_map(|path| inventory.root.entry(path)?.identity());
+    Some(Owned::Files(files.collect()))
 }

@@ -7,8 +7,9 @@ use crate::stack::inventory::{Inventory, TextFile};
 use crate::stack::{Distribution, EvidenceKind};
 use imgcheck_base::version::requirement::normalized;
 
+use super::listed_files::is_removed;
 use super::package::{Owned, Package, Record};
-use super::record::Records;
+use super::record::{Records, lines};
 use imgcheck_base::lexical::{directory_of, name_of};
 use imgcheck_python::syntax::assigned_texts;
 
@@ -79,10 +80,13 @@ pub(super) fn packages(
         packages.extend(record.packages(catalogue, |row| {
             let directory = row.under.as_deref().unwrap_or(&row.component);
             let pattern = format!("{directory}/*");
-            match records.owned(number, &pattern) {
-                Some(files) => Owned::Files(files),
-                None => Owned::Under(pattern),
-            }
+            let Some(files) = records.owned(number, &pattern) else {
+                return Some(Owned::Under(pattern));
+            };
+            let listed = lines(inventory, distribution).into_iter().flatten();
+            let paths = listed.map(|it| format!("{}/{}", distribution.site, it.path));
+            let is_removed = files.is_empty() && is_removed(inventory, catalogue, row, paths);
+            (!is_removed).then_some(Owned::Files(files))
         }));
     }
     packages

@@ -11,6 +11,7 @@ use crate::stack::pattern::matches_pattern;
 use imgcheck_elf::ElfFacts;
 use imgcheck_image::{FileIdentity, Node};
 
+use super::listed_files::LEFT_OUT;
 use super::owners::OWNERS;
 use imgcheck_base::lexical::directory_of;
 
@@ -177,6 +178,17 @@ pub(super) fn lines<'r>(
         Some(Line { path, hash, size })
     });
     Some(lines)
+}
+
+/// The names that a distribution can be imported by, each as often as RECORD has files of it. What nothing imports is left out.
+pub(in crate::stack) fn modules<'r>(
+    inventory: &Inventory<'r>,
+    distribution: &Distribution,
+) -> impl Iterator<Item = &'r str> {
+    let lines = lines(inventory, distribution).into_iter().flatten();
+    let files = lines.filter(|it| it.path.ends_with(".py"));
+    let names = files.filter_map(|it| it.path.split(['/', '.']).next());
+    names.filter(|it| !LEFT_OUT.contains(it))
 }
 
 fn libraries<'r>(
