@@ -6,11 +6,11 @@ use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Overlay;
 use imgcheck_model::imports::{AbsenceReason, ImportFailure, Pythons};
 use imgcheck_model::knowledge::{self, Knowledge};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::{Compression, docker_archive, file, oci_layout, write_archive, write_directory};
 
 use crate::program::check;
-use crate::sample::{Image, SITE};
+use crate::sample::{Image, SITE, program};
 
 pub(crate) const LIBRARY: &str = "usr/local/lib/python3.11";
 const INIT: &str = "usr/local/lib/python3.11/site-packages/torch/__init__.py";
@@ -171,6 +171,61 @@ fn an_import_in_a_function_that_the_module_calls() {
         let image = torch(&format!("{load}{rest}")).text(&below, "from torch import name\n");
         assert_eq!(failures(&image).len(), count, "{rest}");
     }
+}
+
+/// The programs of PyTorch, as pip writes them, and the module that they run.
+fn torchrun() -> Image {
+    let run = format!("{SITE}/torch/distributed/run.py");
+    torch("")
+        .text(&format!("{SITE}/torch/distributed/__init__.py"), "")
+        .text(&run, "def main(): pass\n")
+        .text(
+            "usr/local/bin/torchrun",
+            "#!/usr/local/bin/python3.11\nfrom torch.distributed.run import main\nmain()\n",
+        )
+        .mode(0o755)
+        .directory("work")
+}
+
+#[test]
+fn what_a_launcher_starts() {
+    let failed = |image: Image, command: &[&str]| {
+        let config = json!({"Cmd": command, "WorkingDir": "/work"});
+        let failures = failures(&image.config(config));
+        let failed = failures.into_iter().map(|it| (it.program, it.module));
+        failed.collect::<Vec<_>>()
+    };
+    let launchers: [&[&str]; 4] = [
+        &["torchrun", "-m"],
+        &[
+            "bash",
+            "-xc",
+            "torchrun --nproc-per-node 2 --module \"$@\"",
+            "_",
+        ],
+        &["python3.11", "-m", "torch.distributed.run", "-m"],
+        &["python3.11", "-E", "-m", "torch.distributed.launch", "-m"],
+    ];
+    let shell = |image: Image| image.elf("bin/bash", program(&[])).mode(0o755);
+    let launch = format!("{SITE}/torch/distributed/launch.py");
+    let image = || shell(torchrun()).text(&launch, "");
+    let absent = ("absent.train".to_owned(), "absent".to_owned());
+    for launcher in launchers {
+        let command = [launcher, &["absent.train"]].concat();
+        assert_eq!(failed(image(), &command), [absent.clone()], "{command:?}");
+        // The working directory comes first in the search path.
+        let module = image().text("work/absent/train.py", "");
+        assert_eq!(failed(module, &command), [], "{command:?}");
+    }
+    let script = image().text("work/train.py", "import helper\nimport absent\n");
+    let script = script.text("work/helper.py", "");
+    let of_script = ("/work/train.py".to_owned(), "absent".to_owned());
+    assert_eq!(failed(script, &["torchrun", "train.py"]), [of_script]);
+    // A launcher that fails starts nothing.
+    let run = format!("{SITE}/torch/distributed/run.py");
+    let broken = image().text(&run, "import yaml\n");
+    let of_launcher = ("/usr/local/bin/torchrun".to_owned(), "yaml".to_owned());
+    assert_eq!(failed(broken, &["torchrun", "-m", "absent"]), [of_launcher]);
 }
 
 #[test]

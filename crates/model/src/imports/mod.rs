@@ -89,7 +89,10 @@ impl<'r> Pythons<'_, 'r> {
                 files: &files,
                 search: &search,
             };
-            run.program(&mut imports)?;
+            // A launcher that fails starts no program.
+            if !run.launcher_fails(&mut imports)? {
+                run.program(&mut imports)?;
+            }
             for package in self.packages {
                 run.package(package, &mut imports);
             }
@@ -166,6 +169,7 @@ fn is_finder(name: &str) -> bool {
 }
 
 /// One environment whose imports are played.
+#[derive(Clone, Copy)]
 struct Run<'p, 'i, 'r> {
     pythons: &'p Pythons<'i, 'r>,
     environment: &'p Environment,
@@ -175,6 +179,23 @@ struct Run<'p, 'i, 'r> {
 }
 
 impl<'r> Run<'_, '_, 'r> {
+    /// Whether the launcher that starts the program fails.
+    fn launcher_fails(&self, imports: &mut Imports<'r>) -> Result<bool> {
+        let launcher = self.environment.launcher.as_deref();
+        let search = launcher.and_then(|it| self.pythons.search(it));
+        let Some((environment, search)) = launcher.zip(search.as_ref()) else {
+            return Ok(false);
+        };
+        let known = imports.failures.len();
+        let run = Run {
+            environment,
+            search,
+            ..*self
+        };
+        run.program(imports)?;
+        Ok(imports.failures.len() > known)
+    }
+
     /// What the image starts.
     fn program(&self, imports: &mut Imports<'r>) -> Result<()> {
         let Some(program) = &self.environment.program else {

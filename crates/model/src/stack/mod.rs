@@ -260,7 +260,7 @@ pub fn read(
         &catalogue.toolkit,
     );
     Ok(Stack {
-        script: PythonScript::of(&environments, launch, &catalogue.settings.launchers),
+        script: PythonScript::of(&environments, launch),
         components,
         machines,
         gpu,

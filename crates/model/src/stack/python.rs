@@ -44,6 +44,8 @@ pub struct Environment {
     pub is_started: bool,
     /// What the image executes with this Python; `None` if it does not start it, or starts it without a program.
     pub program: Option<PythonProgram>,
+    /// The launcher that starts this Python with the program (`torchrun`), and that has another search path.
+    pub launcher: Option<Box<Environment>>,
     /// Created by venv, virtualenv, uv or conda: its prefix contains their marker.
     pub is_virtual: bool,
 }

@@ -1,55 +1,98 @@
-//! Programs that start a script with Python in several processes: `torchrun`, `accelerate launch`, `deepspeed`.
+//! Programs that start a script or module with Python in several processes: `torchrun`, `accelerate launch`, `deepspeed`.
 
 use serde::Deserialize;
 
 use super::python_options::Options;
 use imgcheck_base::lexical::name_of;
+use imgcheck_launch::Launch;
 
 /// A launcher of `rules/knowledge/python-options.yaml`, which says what each field means.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(super) struct PythonLauncher {
     names: Vec<String>,
     modules: Vec<String>,
     command: Option<String>,
-    pub variables: Vec<String>,
+    variables: Vec<String>,
+    /// With one of these flags, the operand is a module.
+    module_flags: Vec<String>,
     flags: Vec<String>,
     values: Vec<String>,
+    searches_working_directory: bool,
     #[serde(rename = "confidence")]
     _confidence: String,
     #[serde(rename = "source")]
     _source: String,
 }
 
+/// The Python that a launcher starts in each of its processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Worker {
+    /// The options of its command line. Those of the launcher's own Python are not passed on.
+    pub options: Options,
+    /// The launcher adds the working directory to PYTHONPATH in some of its modes.
+    pub may_search_working_directory: bool,
+}
+
+impl Worker {
+    /// What the command of a container starts by a launcher, if that is known.
+    pub fn of(launch: &Launch, launchers: &[PythonLauncher]) -> Option<Self> {
+        let options = Options::of(launch.arguments.get(..launch.leading_arguments)?)?;
+        let is_plain = |it: &&PythonLauncher| {
+            let mut variables = it.variables.iter();
+            !variables.any(|name| launch.environment.contains_key(name))
+        };
+        let mut launchers = launchers.iter().filter(is_plain);
+        launchers.find_map(|it| it.worker(&options))
+    }
+}
+
 impl PythonLauncher {
-    /// The script that it starts, if these are its arguments and all its options are known.
-    pub fn script<'o>(&self, options: &'o Options) -> Option<&'o str> {
+    /// What it starts, if these are its arguments and all its options are known.
+    fn worker(&self, options: &Options) -> Option<Worker> {
         let is_listed = |list: &[String], name: &str| list.iter().any(|it| it == name);
         let is_program = match (&options.script, &options.module) {
             (Some(script), _) => is_listed(&self.names, name_of(script)),
             (None, Some(module)) => is_listed(&self.modules, module),
             (None, None) => false,
         };
-        let mut words = options.rest.iter().map(String::as_str);
-        let command = self.command.as_deref();
+        let mut words = options.rest.iter();
+        let command = self.command.as_ref();
         if !is_program || command.is_some_and(|it| words.next() != Some(it)) {
             return None;
         }
-        self.first_operand(words)
+        let (operand, is_module) = self.first_operand(&mut words)?;
+        let (script, module) = match is_module {
+            true => (None, Some(operand)),
+            false => (Some(operand), None),
+        };
+        Some(Worker {
+            options: Options {
+                script,
+                module,
+                rest: words.cloned().collect(),
+                ..Options::default()
+            },
+            may_search_working_directory: self.searches_working_directory,
+        })
     }
 
-    /// The first word that is no option, if all options before it are known.
-    fn first_operand<'o>(&self, mut words: impl Iterator<Item = &'o str>) -> Option<&'o str> {
+    /// The first word that is no option, if all options before it are known, and whether one of them makes it a module.
+    fn first_operand<'o>(
+        &self,
+        mut words: impl Iterator<Item = &'o String>,
+    ) -> Option<(String, bool)> {
+        let mut is_module = false;
         while let Some(word) = words.next() {
             if word == "--" {
-                return words.next();
+                return Some((words.next()?.clone(), is_module));
             }
             if !word.starts_with('-') {
-                return Some(word);
+                return Some((word.clone(), is_module));
             }
             let (name, is_attached) = match word.split_once('=') {
                 Some((name, _)) => (name, true),
-                None => (word, false),
+                None => (word.as_str(), false),
             };
             let name = match name.strip_prefix("--") {
                 Some(name) => format!("--{}", name.replace('_', "-")),
@@ -60,6 +103,8 @@ impl PythonLauncher {
                 if !is_attached && words.next()?.starts_with('-') {
                     return None;
                 }
+            } else if !is_attached && self.module_flags.contains(&name) {
+                is_module = true;
             } else if is_attached || !self.flags.contains(&name) {
                 return None;
             }
@@ -75,12 +120,14 @@ mod tests {
     use super::*;
     use crate::knowledge;
 
-    fn script(command: &str) -> Option<String> {
+    fn worker(command: &str) -> Option<Options> {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let options = Options::of(&words).unwrap();
         let catalogue = knowledge::catalogue().unwrap();
         let mut launchers = catalogue.settings.launchers.iter();
-        launchers.find_map(|it| it.script(&options).map(str::to_owned))
+        launchers
+            .find_map(|it| it.worker(&options))
+            .map(|it| it.options)
     }
 
     #[test]
@@ -97,15 +144,36 @@ mod tests {
             "python accelerate-launch train.py",
             "python deepspeed --num_gpus=8 --master_port 29501 train.py --deepspeed c.json",
         ] {
-            assert_eq!(script(command).as_deref(), Some("train.py"), "{command}");
+            let script = worker(command).unwrap().script;
+            assert_eq!(script.as_deref(), Some("train.py"), "{command}");
         }
     }
 
     #[test]
-    fn what_is_not_certain_is_no_script() {
+    fn launchers_start_a_module() {
         for command in [
-            "python torchrun --nproc-per-node 8 -m pkg.train",
-            "python torchrun --nproc-per-node 8 --module pkg.train",
+            "python torchrun --nproc-per-node 8 -m pkg.train --module x",
+            "python torchrun --module --nproc-per-node 8 pkg.train",
+            "python -m torch.distributed.run -m pkg.train",
+            "python -m torch.distributed.launch --use_env -m pkg.train",
+            "python accelerate launch --num_processes 8 --module pkg.train",
+            "python -m accelerate.commands.launch -m pkg.train",
+            "python deepspeed --module pkg.train",
+        ] {
+            let options = worker(command).unwrap();
+            assert_eq!(options.module.as_deref(), Some("pkg.train"), "{command}");
+            assert_eq!(options.script, None, "{command}");
+        }
+        let rest = worker("python -E torchrun train.py -m x").unwrap();
+        assert_eq!(rest.rest, ["-m", "x"]);
+        assert!(!rest.ignore_environment);
+    }
+
+    #[test]
+    fn what_is_not_certain_is_no_worker() {
+        for command in [
+            "python torchrun --module=pkg.train",
+            "python torchrun -m",
             "python torchrun --no-python ./train.sh",
             "python torchrun --nproc 8 train.py",
             "python torchrun --standalone=1 train.py",
@@ -116,12 +184,12 @@ mod tests {
             "python accelerate config train.py",
             "python accelerate launch --tpu train.py",
             "python deepspeed --hostfile hosts train.py",
-            "python deepspeed --module pkg.train",
+            "python deepspeed -m pkg.train",
             "python train.py torchrun x.py",
             "python -m pkg torchrun x.py",
             "python -c torchrun train.py",
         ] {
-            assert_eq!(script(command), None, "{command}");
+            assert_eq!(worker(command), None, "{command}");
         }
     }
 }

@@ -4,8 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::python::{Environment, PythonProgram};
-use super::python_launcher::PythonLauncher;
-use super::python_options::Options;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_launch::Launch;
 
@@ -22,28 +20,20 @@ pub struct PythonScript {
 }
 
 impl PythonScript {
-    /// The script that a launcher starts, else that of the first environment that the command starts with one.
-    pub(super) fn of(
-        environments: &[Environment],
-        launch: &Launch,
-        launchers: &[PythonLauncher],
-    ) -> Option<Self> {
-        let script = |path: String, is_started: bool| {
+    /// The script of the first environment that the command starts with one, itself or by a launcher.
+    pub(super) fn of(environments: &[Environment], launch: &Launch) -> Option<Self> {
+        let is_known = launch.program.is_some() && launch.gaps.is_empty();
+        environments.iter().find_map(|it| {
+            let Some(PythonProgram::Script(path)) = &it.program else {
+                return None;
+            };
             let mut operands = launch.missing_operands.iter();
-            let missing = operands.find(|it| launch.program.is_some() && it.path == path);
-            PythonScript {
+            let missing = operands.find(|it| launch.program.is_some() && it.path == *path);
+            let is_started = it.is_started || it.launcher.is_some() && is_known;
+            Some(PythonScript {
+                path: path.clone(),
                 missing: missing.is_some(),
                 certain: is_started && missing.is_none_or(|it| it.is_certain),
-                path,
-            }
-        };
-        let is_started = launch.program.is_some() && launch.gaps.is_empty();
-        let launched = launched(launch, launchers);
-        let launched = launched.map(|it| script(launch.absolute(&it), is_started));
-        launched.or_else(|| {
-            environments.iter().find_map(|it| match &it.program {
-                Some(PythonProgram::Script(path)) => Some(script(path.clone(), it.is_started)),
-                _ => None,
             })
         })
     }
@@ -61,15 +51,4 @@ impl PythonScript {
             layer: None,
         })
     }
-}
-
-/// The script that the command starts by a launcher, if that is known.
-fn launched(launch: &Launch, launchers: &[PythonLauncher]) -> Option<String> {
-    let options = Options::of(launch.arguments.get(..launch.leading_arguments)?)?;
-    let is_plain = |it: &&PythonLauncher| {
-        let mut variables = it.variables.iter();
-        !variables.any(|name| launch.environment.contains_key(name))
-    };
-    let mut launchers = launchers.iter().filter(is_plain);
-    launchers.find_map(|it| it.script(&options).map(str::to_owned))
 }

@@ -4,6 +4,7 @@
 //! and environment" of its documentation.
 
 mod code;
+mod command;
 mod compiled;
 mod refusals;
 mod search_path;
@@ -11,10 +12,12 @@ mod search_path;
 use super::catalogue::Catalogue;
 use super::interpreter;
 use super::inventory::{Inventory, is_interpreter_name};
-use super::python::{self, Environment, Labels, PythonProgram};
+use super::python::{self, Environment, Labels};
 use super::python_faults::StartRefusal;
+use super::python_launcher::Worker;
 use super::python_options::Options;
 use super::startup_knowledge::StartupKnowledge;
+use command::{is_program, program};
 use imgcheck_base::lexical::{directory_of, name_of};
 use imgcheck_base::limits::{Limit, LimitExceeded, Limits};
 use imgcheck_image::{Credentials, Node};
@@ -39,6 +42,7 @@ pub(super) fn complete(
 ) -> Result<(), LimitExceeded> {
     let main = interpreter::environment(launch, inventory, environments).cloned();
     let options = Options::of(&launch.arguments);
+    let worker = Worker::of(launch, &catalogue.settings.launchers);
     let is_python = |name: &String| is_interpreter_name(name_of(name));
     let is_certain = launch.arguments.first().is_some_and(is_python)
         && launch.program.is_some()
@@ -60,7 +64,11 @@ pub(super) fn complete(
             most: limits.of(Limit::PythonDirectories),
         };
         let path = startup.search_path(environment);
-        limits.check(Limit::PythonDirectories, path.directories.len() as u64)?;
+        let worker = worker.as_ref().filter(|_| own.is_some());
+        let path_of_worker = worker.map(|it| startup.path_of_worker(environment, it));
+        for path in path_of_worker.iter().chain([&path]) {
+            limits.check(Limit::PythonDirectories, path.directories.len() as u64)?;
+        }
         environment.is_started =
             own.is_some_and(|options| is_program(options, launch, inventory, &environment.prefix));
         // If the command starts no Python, what its variables mean for one is said once.
@@ -76,40 +84,30 @@ pub(super) fn complete(
                 .collect();
         }
         environment.program = own.and_then(|options| program(options, launch));
-        environment.is_certain = own.is_some() && is_certain && path.gaps.is_empty();
-        environment.of_command = path.of_command;
-        environment.before_standard = path.before_standard;
-        environment.standard_library = path.standard_library;
-        environment.sites = path.directories;
-        environment.gaps = path.gaps;
+        environment.search(path, own.is_some() && is_certain);
+        if let Some((worker, path)) = worker.zip(path_of_worker) {
+            environment.launcher = Some(Box::new(environment.clone()));
+            environment.program = program(&worker.options, launch);
+            environment.search(path, is_certain);
+        }
     }
     Ok(())
 }
 
-/// What a command executes.
-fn program(options: &Options, launch: &Launch) -> Option<PythonProgram> {
-    let Options {
-        script,
-        module,
-        code,
-        ..
-    } = options;
-    let script = script.as_ref().map(|it| launch.absolute(it));
-    let script = script.map(PythonProgram::Script);
-    let module = module.clone().map(PythonProgram::Module);
-    script.or(module).or(code.clone().map(PythonProgram::Code))
-}
-
-/// Whether the command names Python itself, and not a program that is installed with one: `supervisord` starts others.
-fn is_program(options: &Options, launch: &Launch, inventory: &Inventory, prefix: &str) -> bool {
-    let script = options.script.as_deref().unwrap_or_default();
-    let directory = interpreter::real_directory(inventory, directory_of(script));
-    let programs = [&format!("{prefix}/bin"), "/usr/bin", "/usr/local/bin"];
-    let is_installed = directory.is_some_and(|it| programs.contains(&it.as_str()));
-    !is_installed && launch.gaps.is_empty() && launch.program.is_some()
+impl Environment {
+    /// Takes over a search path, and whether the image certainly starts a Python with it.
+    fn search(&mut self, path: SearchPath, is_certain: bool) {
+        self.is_certain = is_certain && path.gaps.is_empty();
+        self.of_command = path.of_command;
+        self.before_standard = path.before_standard;
+        self.standard_library = path.standard_library;
+        self.sites = path.directories;
+        self.gaps = path.gaps;
+    }
 }
 
 /// How one environment's Python starts.
+#[derive(Clone)]
 struct Startup<'s, 'r> {
     inventory: &'s Inventory<'r>,
     launch: &'s Launch,
@@ -135,6 +133,20 @@ impl<'r> Startup<'_, 'r> {
     fn resolve(&self, path: &str) -> Option<Node<'r>> {
         let path = self.launch.absolute(path);
         self.inventory.root.resolve_as(&path, self.user).ok()
+    }
+
+    /// The search path of the Python that a launcher starts.
+    fn path_of_worker(&self, environment: &Environment, worker: &Worker) -> SearchPath<'r> {
+        let startup = Startup {
+            options: worker.options.clone(),
+            ..self.clone()
+        };
+        let mut path = startup.search_path(environment);
+        if worker.may_search_working_directory {
+            let directory = self.resolve(&self.launch.working_directory);
+            directory.map(|it| path.push(it));
+        }
+        path
     }
 
     fn search_path(&self, environment: &Environment) -> SearchPath<'r> {
