@@ -133,6 +133,76 @@ fn a_name_that_the_module_lacks() {
     }
 }
 
+/// A server imports its application from the working directory.
+#[test]
+fn an_application_of_a_server() {
+    let failing = |main: &str, command: &[&str]| {
+        let image = Image::python()
+            .text(&format!("{LIBRARY}/os.py"), "")
+            .text(
+                "usr/local/bin/uvicorn",
+                "#!/usr/local/bin/python3\nimport os\n",
+            )
+            .text("app/api/main.py", main)
+            .config(serde_json::json!({"Cmd": command, "WorkingDir": "/app"}));
+        failures(&image)
+    };
+    let command = ["uvicorn", "api.main:app", "--port", "80"];
+    assert_eq!(failing("import os\n", &command), []);
+    let [failure] = failing("import yaml\n", &command).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.importer.as_str()),
+        ("yaml", "/app/api/main.py")
+    );
+    assert!(failure.is_command && failure.certain);
+    let [failure] = failing("", &["uvicorn", "api.other:app"])
+        .try_into()
+        .unwrap();
+    assert_eq!(failure.module, "api.other");
+    assert_eq!(
+        failing("", &["uvicorn", "api.other:app", "--app-dir", "x"]),
+        []
+    );
+}
+
+#[test]
+fn a_source_that_is_not_valid_python() {
+    let command = |main: &str, module: &str| {
+        let image = Image::python()
+            .text(&format!("{LIBRARY}/os.py"), "")
+            .text("app/main.py", main)
+            .text("app/module.py", module)
+            .command(&["python3", "/app/main.py"]);
+        let failures = failures(&image).into_iter();
+        let described = failures.map(|it| (it.raises, it.reason, it.elsewhere, it.line));
+        described.collect::<Vec<_>>()
+    };
+    let invalid = |file: &str, line| {
+        let class = "SyntaxError".to_owned();
+        vec![(class, AbsenceReason::InvalidSource, file.to_owned(), line)]
+    };
+    let broken = "import os\ndef f(:\n";
+    assert_eq!(command(broken, ""), invalid("/app/main.py", 0));
+    assert_eq!(
+        command("import os\nimport module\n", broken),
+        invalid("/app/module.py", 2)
+    );
+    for handled in [
+        "try:\n    import module\nexcept Exception:\n    pass\n",
+        "try:\n    import module\nexcept SyntaxError:\n    pass\n",
+        "def f():\n    import module\n",
+    ] {
+        assert_eq!(command(handled, broken), [], "{handled}");
+    }
+    let caught = "try:\n    import module\nexcept ImportError:\n    pass\n";
+    assert_eq!(command(caught, broken), invalid("/app/module.py", 2));
+    let code = Image::python()
+        .text(&format!("{LIBRARY}/os.py"), "")
+        .command(&["python3", "-c", "print 1"]);
+    let [failure] = failures(&code).try_into().unwrap();
+    assert_eq!(failure.reason, AbsenceReason::InvalidSource);
+}
+
 #[test]
 fn an_import_in_a_function_that_the_module_calls() {
     let function = "def prepare():\n    import yaml\n";

@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use memchr::memmem;
+
 use super::cache::ParsedModules;
 use imgcheck_archive::archive::{FileRange, Member};
 use imgcheck_archive::squashfs::{Extent, Squashfs};
@@ -16,7 +18,7 @@ use imgcheck_base::beneath::{self, Links};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_elf::ReadAt;
 use imgcheck_image::{Entry, EntryKind, LayerFacts};
-use imgcheck_python::ModuleFacts;
+use imgcheck_python::{ModuleFacts, Unread};
 
 /// The ending of a source.
 const ENDING: &[u8] = b".py";
@@ -99,12 +101,20 @@ fn whole(bytes: &dyn ReadAt, size: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The facts of a source. Bytes that are not UTF-8 are in its comments and strings.
+/// The facts of a source. One in another encoding than UTF-8 must name it in its first two lines (PEP 263).
 fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
-    match str::from_utf8(source) {
-        Ok(source) => ModuleFacts::of(source),
-        Err(_) => ModuleFacts::of(&String::from_utf8_lossy(source)),
+    if let Ok(source) = str::from_utf8(source) {
+        return ModuleFacts::of(source);
     }
+    let mut lines = source.split(|it| *it == b'\n').take(2);
+    if !lines.any(|it| memmem::find(it, b"coding").is_some()) {
+        return Ok(ModuleFacts::unread(Unread::Syntax));
+    }
+    let facts = ModuleFacts::of(&String::from_utf8_lossy(source))?;
+    Ok(match facts.unread {
+        Some(Unread::Syntax) => ModuleFacts::unread(Unread::Encoding),
+        _ => facts,
+    })
 }
 
 /// Whether a layer has sources that may be parsed.
@@ -164,5 +174,26 @@ impl Parser {
         let facts = of_bytes(source)?;
         self.memory.fetch_add(facts.memory(), Ordering::Relaxed);
         Ok(Some(facts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoding_must_be_named() {
+        let unread = |source: &[u8]| of_bytes(source).map(|it| it.unread).ok().flatten();
+        assert_eq!(unread("# caf\u{e9}\n".as_bytes()), None);
+        assert_eq!(unread(b"# caf\xe9\n"), Some(Unread::Syntax));
+        assert_eq!(
+            unread(b"#!/bin/x\n# -*- coding: latin-1 -*-\n# caf\xe9\n"),
+            None
+        );
+        assert_eq!(
+            unread(b"# coding: latin-1\ncaf\xe9 = 1\n"),
+            Some(Unread::Encoding)
+        );
+        assert_eq!(unread(b"\xff\xfei\0m\0"), Some(Unread::Syntax));
     }
 }

@@ -67,8 +67,10 @@ pub enum Unread {
     TooLong,
     /// Its expressions or blocks are nested too deeply.
     TooDeep,
-    /// It is not valid Python, or not valid for the parser.
+    /// It is not valid Python.
     Syntax,
+    /// It is in another encoding than UTF-8.
+    Encoding,
 }
 
 /// A step of the execution of a module.
@@ -120,6 +122,11 @@ pub struct Import {
 impl ModuleFacts {
     /// Longer sources are not examined. Few published modules are longer than a megabyte, and none of them imports much.
     pub const MOST_BYTES: u64 = 2 << 20;
+
+    /// Whether Python refuses the source.
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.unread == Some(Unread::Syntax)
+    }
 
     /// The facts of a module whose source is not examined.
     pub fn unread(why: Unread) -> Self {

@@ -52,13 +52,17 @@ impl<'t> Outline<'t> {
     }
 
     /// A source with all bodies.
-    #[cfg(test)]
     pub fn whole(source: &'t str) -> Self {
         Outline {
             source,
             text: Cow::Borrowed(source),
             places: Vec::new(),
         }
+    }
+
+    /// Whether nothing is left out.
+    pub fn is_whole(&self) -> bool {
+        self.places.is_empty()
     }
 
     /// The text to parse.

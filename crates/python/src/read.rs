@@ -38,6 +38,8 @@ pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
         let steps = Statements::of(outline, body, &bound);
         effects.into_facts(outline, steps)
     };
-    let facts = syntax::parse(outline.text(), facts)?;
-    Ok(facts.unwrap_or_else(ModuleFacts::unread))
+    match syntax::parse(outline.text(), facts)? {
+        Err(Unread::Syntax) if !outline.is_whole() => examine(&Outline::whole(outline.source())),
+        facts => Ok(facts.unwrap_or_else(ModuleFacts::unread)),
+    }
 }

@@ -3,7 +3,7 @@
 use imgcheck_base::lexical::directory_of;
 use imgcheck_base::version::requirement::{Requirement, normalized};
 use imgcheck_image::Node;
-use imgcheck_python::run::{Interpreter, Missing, Module, Outcome};
+use imgcheck_python::run::{Interpreter, Missing, Module, Outcome, SYNTAX_ERROR};
 
 use super::facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use super::files::ImageFiles;
@@ -46,7 +46,14 @@ impl<'r> Explainer<'_, '_, 'r> {
         let requirement = own.and_then(|it| requirement(it, &known));
         let bringing = self.installed(&known);
         let shadow = interpreter.shadow(&missing.module).map(|it| it.path());
+        let is_invalid = raises == SYNTAX_ERROR;
+        let invalid = is_invalid.then(|| self.file_of(interpreter, &missing.module));
+        let invalid = invalid.flatten();
         let (reason, elsewhere) = match shadow {
+            _ if is_invalid => {
+                let path = invalid.map(Node::path).unwrap_or_default();
+                (AbsenceReason::InvalidSource, path)
+            }
             Some(shadow) => (AbsenceReason::Shadowed, shadow),
             None => self.reason(missing, &known, bringing),
         };
@@ -60,7 +67,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             raises: raises.to_owned(),
             importer: importer.map(Node::path).unwrap_or_default(),
             line: place.map_or(0, |it| it.line),
-            layer: importer.and_then(Node::layer),
+            layer: invalid.or(importer).and_then(Node::layer),
             distribution: own.map(|it| it.name.clone()).unwrap_or_default(),
             version: bringing.map(|it| it.version.clone()).unwrap_or_default(),
             requirement: requirement.unwrap_or_default(),

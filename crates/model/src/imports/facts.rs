@@ -57,6 +57,7 @@ impl ImportFailure {
     /// What Python prints, and where.
     pub(super) fn shown(&self) -> String {
         let problem = match self.name.as_str() {
+            "" if self.reason == AbsenceReason::InvalidSource => "invalid syntax".to_owned(),
             "" => format!("No module named '{}'", self.module),
             name if self.raises == ATTRIBUTE_ERROR => {
                 format!("module '{}' has no attribute '{name}'", self.module)
@@ -92,6 +93,8 @@ pub enum AbsenceReason {
     NotInLibrary,
     /// The module is another one of the same name, which comes first in the search path: `elsewhere` is its file.
     Shadowed,
+    /// Its source is not valid Python: `elsewhere` is the file, or empty for the text after `-c`.
+    InvalidSource,
 }
 
 /// What a program imports, in the order of execution.

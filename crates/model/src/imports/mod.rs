@@ -215,6 +215,7 @@ impl<'r> Run<'_, '_, 'r> {
                 ("-c", interpreter.run(Arc::new(files::parsed(code, "-c")?)))
             }
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
+            PythonProgram::Application(name) => (name.as_str(), interpreter.import(name)),
         };
         self.note(name, true, &interpreter, &outcome, imports);
         Ok(())

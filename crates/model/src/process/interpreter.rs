@@ -160,8 +160,14 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             StepAction::Standard(names) => {
                 let directory = self.setup.dynload.clone();
                 for name in names {
+                    let path = format!("{}/{name}.so", directory.as_deref().unwrap_or_default());
+                    let step = Step {
+                        optional: step.optional || self.knowledge.optional_modules.is_match(&path),
+                        ..step.clone()
+                    };
+                    self.optional.0 = step.optional;
                     let module = directory.as_ref().map(|found| (found.clone(), name));
-                    self.import_module(plan, step, module)?;
+                    self.import_module(plan, &step, module)?;
                 }
                 Ok(())
             }

@@ -59,6 +59,8 @@ pub enum PythonProgram {
     Module(String),
     /// The text after `-c`.
     Code(String),
+    /// The module that a server imports: `app.main` of `uvicorn app.main:app`.
+    Application(String),
 }
 
 /// Unambiguous display names of environments.

@@ -1,4 +1,5 @@
-//! Programs that start a script or module with Python in several processes: `torchrun`, `accelerate launch`, `deepspeed`.
+//! Programs that start a script or module with Python in several processes (`torchrun`, `accelerate launch`, `deepspeed`), and servers that
+//! import an application (`uvicorn`, `gunicorn`).
 
 use serde::Deserialize;
 
@@ -19,15 +20,21 @@ pub(super) struct PythonLauncher {
     flags: Vec<String>,
     values: Vec<String>,
     searches_working_directory: bool,
+    /// The operand is `MODULE:ATTRIBUTE`, which it imports itself, from the working directory first. Options may follow it.
+    imports: bool,
+    /// Files in the working directory that may change what it does.
+    files: Vec<String>,
     #[serde(rename = "confidence")]
     _confidence: String,
     #[serde(rename = "source")]
     _source: String,
 }
 
-/// The Python that a launcher starts in each of its processes.
+/// The Python that a launcher starts in each of its processes, or that a server is executed by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Worker {
+    /// The module that a server imports.
+    pub imported: Option<String>,
     /// The options of its command line. Those of the launcher's own Python are not passed on.
     pub options: Options,
     /// The launcher adds the working directory to PYTHONPATH in some of its modes.
@@ -36,11 +43,18 @@ pub(super) struct Worker {
 
 impl Worker {
     /// What the command of a container starts by a launcher, if that is known.
-    pub fn of(launch: &Launch, launchers: &[PythonLauncher]) -> Option<Self> {
+    ///
+    /// `is_there` says whether a path, which may be relative to the working directory, leads to a file.
+    pub fn of(
+        launch: &Launch,
+        launchers: &[PythonLauncher],
+        is_there: impl Fn(&str) -> bool,
+    ) -> Option<Self> {
         let options = Options::of(launch.arguments.get(..launch.leading_arguments)?)?;
         let is_plain = |it: &&PythonLauncher| {
             let mut variables = it.variables.iter();
-            !variables.any(|name| launch.environment.contains_key(name))
+            let is_set = variables.any(|name| launch.environment.contains_key(name));
+            !is_set && !it.files.iter().any(|path| is_there(path))
         };
         let mut launchers = launchers.iter().filter(is_plain);
         launchers.find_map(|it| it.worker(&options))
@@ -62,6 +76,9 @@ impl PythonLauncher {
             return None;
         }
         let (operand, is_module) = self.first_operand(&mut words)?;
+        if self.imports {
+            return Self::server(&operand, options);
+        }
         let (script, module) = match is_module {
             true => (None, Some(operand)),
             false => (Some(operand), None),
@@ -74,21 +91,48 @@ impl PythonLauncher {
                 ..Options::default()
             },
             may_search_working_directory: self.searches_working_directory,
+            imported: None,
         })
     }
 
-    /// The first word that is no option, if all options before it are known, and whether one of them makes it a module.
+    /// The Python of a server that imports `MODULE:ATTRIBUTE`.
+    fn server(application: &str, options: &Options) -> Option<Worker> {
+        let (module, _) = application.split_once(':')?;
+        let is_name = |it: &str| {
+            let is_word = it.chars().all(|it| it.is_alphanumeric() || it == '_');
+            is_word && it.starts_with(|first: char| !first.is_numeric())
+        };
+        module.split('.').all(is_name).then(|| Worker {
+            options: Options {
+                script: None,
+                module: None,
+                // Its search path begins as that of `-c`.
+                code: Some(String::new()),
+                ..options.clone()
+            },
+            imported: Some(module.to_owned()),
+            ..Worker::default()
+        })
+    }
+
+    /// The first word that is no option, if all options before it are known (of a server all options), and whether one of them makes it a module.
     fn first_operand<'o>(
         &self,
         mut words: impl Iterator<Item = &'o String>,
     ) -> Option<(String, bool)> {
         let mut is_module = false;
+        let mut operand = None;
         while let Some(word) = words.next() {
-            if word == "--" {
+            if word == "--" && !self.imports {
                 return Some((words.next()?.clone(), is_module));
             }
             if !word.starts_with('-') {
-                return Some((word.clone(), is_module));
+                match self.imports {
+                    true if operand.is_none() => operand = Some(word.clone()),
+                    true => return None,
+                    false => return Some((word.clone(), is_module)),
+                }
+                continue;
             }
             let (name, is_attached) = match word.split_once('=') {
                 Some((name, _)) => (name, true),
@@ -100,7 +144,8 @@ impl PythonLauncher {
             };
             if self.values.contains(&name) {
                 // argparse takes no option for a value.
-                if !is_attached && words.next()?.starts_with('-') {
+                let is_option = |it: &String| it.starts_with('-') && it != "-";
+                if !is_attached && is_option(words.next()?) {
                     return None;
                 }
             } else if !is_attached && self.module_flags.contains(&name) {
@@ -109,7 +154,7 @@ impl PythonLauncher {
                 return None;
             }
         }
-        None
+        Some((operand?, false))
     }
 }
 
@@ -167,6 +212,38 @@ mod tests {
         let rest = worker("python -E torchrun train.py -m x").unwrap();
         assert_eq!(rest.rest, ["-m", "x"]);
         assert!(!rest.ignore_environment);
+    }
+
+    #[test]
+    fn servers_import_an_application() {
+        for command in [
+            "python /usr/local/bin/uvicorn app.main:app",
+            "python uvicorn --host 0.0.0.0 app.main:app --port 8000 --no-access-log --workers=2",
+            "python -m uvicorn app.main:create --factory",
+            "python gunicorn -k uvicorn.workers.UvicornWorker -w 4 -b :80 app.main:app --access-logfile -",
+            "python -m gunicorn --preload app.main:create(x)",
+        ] {
+            let catalogue = knowledge::catalogue().unwrap();
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let options = Options::of(&words).unwrap();
+            let mut launchers = catalogue.settings.launchers.iter();
+            let worker = launchers.find_map(|it| it.worker(&options));
+            let imported = worker.and_then(|it| it.imported);
+            assert_eq!(imported.as_deref(), Some("app.main"), "{command}");
+        }
+        for command in [
+            "python uvicorn app.main",
+            "python uvicorn app.main:app --app-dir src",
+            "python uvicorn app.main:app other",
+            "python uvicorn app.main:app --port",
+            "python uvicorn app/main.py:app",
+            "python uvicorn --reload app.main:app",
+            "python gunicorn -c gunicorn.py app.main:app",
+            "python gunicorn --chdir /srv app.main:app",
+            "python gunicorn --pythonpath src app.main:app",
+        ] {
+            assert_eq!(worker(command), None, "{command}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod search_path;
 use super::catalogue::Catalogue;
 use super::interpreter;
 use super::inventory::{Inventory, is_interpreter_name};
-use super::python::{self, Environment, Labels};
+use super::python::{self, Environment, Labels, PythonProgram};
 use super::python_faults::StartRefusal;
 use super::python_launcher::Worker;
 use super::python_options::Options;
@@ -42,7 +42,12 @@ pub(super) fn complete(
 ) -> Result<(), LimitExceeded> {
     let main = interpreter::environment(launch, inventory, environments).cloned();
     let options = Options::of(&launch.arguments);
-    let worker = Worker::of(launch, &catalogue.settings.launchers);
+    let user = &launch.user.credentials;
+    let is_there = |path: &str| {
+        let path = launch.absolute(path);
+        inventory.root.resolve_as(&path, user).is_ok()
+    };
+    let worker = Worker::of(launch, &catalogue.settings.launchers, is_there);
     let is_python = |name: &String| is_interpreter_name(name_of(name));
     let is_certain = launch.arguments.first().is_some_and(is_python)
         && launch.program.is_some()
@@ -87,7 +92,8 @@ pub(super) fn complete(
         environment.search(path, own.is_some() && is_certain);
         if let Some((worker, path)) = worker.zip(path_of_worker) {
             environment.launcher = Some(Box::new(environment.clone()));
-            environment.program = program(&worker.options, launch);
+            let imported = worker.imported.clone().map(PythonProgram::Application);
+            environment.program = imported.or_else(|| program(&worker.options, launch));
             environment.search(path, is_certain);
         }
     }

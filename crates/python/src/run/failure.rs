@@ -14,9 +14,9 @@ pub struct Failure {
 /// An import that certainly fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
-    /// The module that is not found, or that lacks the name.
+    /// The module that is not found, that lacks the name, or that is not valid Python.
     pub module: String,
-    /// The name that the module lacks; `None` if there is no such module.
+    /// The name that the module lacks; `None` if it is about the module itself.
     pub name: Option<String>,
     /// The imports that lead there, outermost first: the last one fails. Of many, the last dozen.
     pub chain: Vec<Place>,
@@ -54,6 +54,8 @@ pub(super) const NOT_FOUND: &str = "ModuleNotFoundError";
 pub(super) const IMPORT_ERROR: &str = "ImportError";
 pub(super) const ATTRIBUTE_ERROR: &str = "AttributeError";
 pub(super) const EXIT: &str = "SystemExit";
+/// The class of what is raised by a source that is not valid Python.
+pub const SYNTAX_ERROR: &str = "SyntaxError";
 
 /// Classes that are no base classes of those above.
 const UNRELATED: [&str; 23] = [
@@ -96,7 +98,7 @@ pub(super) fn catches(classes: &[String], raised: &str) -> Answer {
             IMPORT_ERROR if raised == NOT_FOUND => return Answer::Yes,
             class if class == raised => return Answer::Yes,
             class => {
-                let is_import = [NOT_FOUND, IMPORT_ERROR, ATTRIBUTE_ERROR, EXIT];
+                let is_import = [NOT_FOUND, IMPORT_ERROR, ATTRIBUTE_ERROR, EXIT, SYNTAX_ERROR];
                 let is_unrelated = is_import.contains(&raised)
                     && (UNRELATED.contains(&class) || is_import.contains(&class));
                 if !is_unrelated {

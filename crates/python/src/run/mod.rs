@@ -17,7 +17,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
-pub use failure::{Failure, Missing, Place};
+pub use failure::{Failure, Missing, Place, SYNTAX_ERROR};
 use module::{Located, State, Table};
 pub use module::{Module, ModuleKind};
 pub use platform::Platform;
@@ -244,7 +244,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
 
     /// Imports a module whose package is imported.
     fn import_one(&mut self, name: &str) -> Outcome {
-        let changes = self.provided.len() + usize::from(self.is_search_changed);
+        let changes = self.changes();
         match self.modules.get(name).map(|it| it.state.clone()) {
             Some(State::Failed(_, before)) if before != changes => self.modules.remove(name),
             Some(State::Failed(failure, _)) => return Outcome::Failed(failure),
@@ -275,6 +275,12 @@ impl<'f, F: Files> Interpreter<'f, F> {
     /// Executes a module that is in the table.
     fn execute(&mut self, name: &str) -> Outcome {
         let facts = self.modules.get(name).and_then(|it| it.facts.clone());
+        if facts.as_ref().is_some_and(|it| it.is_invalid()) {
+            let failure = self.failure(SYNTAX_ERROR, name, None);
+            let state = State::Failed(failure.clone(), self.changes());
+            self.modules.set(name, state);
+            return Outcome::Failed(failure);
+        }
         let Some(facts) = facts.filter(|it| it.unread.is_none()) else {
             // It may change anything.
             self.is_search_changed = true;
@@ -295,8 +301,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 Outcome::Imported
             }
             Err(failure) => {
-                let changes = self.provided.len() + usize::from(self.is_search_changed);
-                let state = State::Failed(failure.clone(), changes);
+                let state = State::Failed(failure.clone(), self.changes());
                 self.modules.set(name, state);
                 Outcome::Failed(failure)
             }
@@ -342,11 +347,20 @@ impl<'f, F: Files> Interpreter<'f, F> {
         self.within(place, |it| it.import_dotted(needed))
     }
 
+    /// What an import that failed depends on: it may succeed once that is another number.
+    fn changes(&self) -> usize {
+        self.provided.len() + usize::from(self.is_search_changed)
+    }
+
     fn missing(&self, module: &str, name: Option<&str>) -> Arc<Failure> {
         let class = match name {
             None => failure::NOT_FOUND,
             Some(_) => failure::IMPORT_ERROR,
         };
+        self.failure(class, module, name)
+    }
+
+    fn failure(&self, class: &str, module: &str, name: Option<&str>) -> Arc<Failure> {
         Arc::new(Failure {
             class: class.to_owned(),
             missing: Some(Arc::new(Missing {
