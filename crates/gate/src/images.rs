@@ -43,7 +43,7 @@ impl Gate {
     ) -> Result<Image, Unresolved> {
         let all = BTreeSet::from([reference]);
         let found = self.images(all, puller, view, deadline).await;
-        found.into_values().next().unwrap_or_else(|| Err(late()))
+        found.into_values().next().unwrap_or_else(|| Err(late("")))
     }
 
     /// Finds the digests of images, at the same time.
@@ -61,8 +61,9 @@ impl Gate {
                 .0
                 .resolver
                 .resolve(&view.setup.checker, &name, &secrets);
-            let digest = timeout_at(deadline, digest).await.map_err(|_| late())??;
-            let registry = name.registry.unwrap_or_default();
+            let digest = timeout_at(deadline, digest).await;
+            let registry = name.registry.clone().unwrap_or_default();
+            let digest = digest.map_err(|_| late(&registry))??;
             let repository = format!("{registry}/{}", name.repository);
             Ok(Image { repository, digest })
         };
@@ -144,10 +145,11 @@ pub fn stored(
     }
 }
 
-fn late() -> Unresolved {
+/// The registry took longer than whoever asks can wait.
+pub fn late(registry: &str) -> Unresolved {
     Unresolved {
         code: ErrorCode::Timeout,
-        problem: "its registry did not answer in time".to_owned(),
+        problem: format!("the registry {registry} did not answer in time"),
         is_final: false,
     }
 }

@@ -12,10 +12,11 @@ use tracing::Instrument;
 use super::cluster::PullSecret;
 use super::credentials;
 use super::flights::Flights;
+use super::images::late;
 use super::metrics::Metrics;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::digest::sha256;
-use imgcheck_base::error::ErrorCode;
+use imgcheck_base::error::{Error, ErrorCode};
 use imgcheck_base::reference::name::Name;
 use imgcheck_checker::{Checker, ImageRequest};
 use imgcheck_source::source::registry::Credentials;
@@ -145,9 +146,11 @@ async fn ask(
     [of_registry, all]: [Arc<Semaphore>; 2],
 ) -> Answer {
     let deadline = Instant::now() + LONGEST;
+    let registry = name.registry.clone().unwrap_or_default();
     let permits = async { (of_registry.acquire_owned().await, all.acquire_owned().await) };
     let Ok(permits) = tokio::time::timeout_at(deadline.into(), permits).await else {
-        return Err(unresolved(ErrorCode::Timeout, "the registry is busy"));
+        let problem = format!("the registry {registry} has not answered earlier requests yet");
+        return Err(unresolved(ErrorCode::Timeout, problem));
     };
     let work = move || {
         let _permits = permits;
@@ -156,6 +159,9 @@ async fn ask(
         let resolved =
             credentials::with_each(&request, candidates, |it| checker.resolve_at_once(it));
         resolved.map_err(|error| {
+            if matches!(error, Error::Deadline) {
+                return late(&registry);
+            }
             let message = error.message();
             let subject = error.subject().map(|subject| format!("{subject}: "));
             let problem = subject.and_then(|it| message.strip_prefix(&it));

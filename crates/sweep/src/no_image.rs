@@ -32,7 +32,12 @@ impl Source {
                 "save images there with `docker save -o IMAGE.tar`",
             ),
         };
-        Error::not_found(self.to_string(), problem).with_help(help)
+        let name = match self {
+            // Otherwise the message would begin with `cluster::`.
+            Source::Cluster(None) => "the current cluster".to_owned(),
+            source => source.to_string(),
+        };
+        Error::not_found(name, problem).with_help(help)
     }
 }
 
