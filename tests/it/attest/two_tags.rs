@@ -75,6 +75,23 @@ fn a_verdict_on_another_tag_is_a_problem() {
 }
 
 #[test]
+fn a_verdict_on_this_tag_counts_though_another_key_attested_another_tag_since() {
+    let place = place();
+    run(&place, "attest", RIGHT, &[]);
+    let output = imgcheck()
+        .args(["attest", &reference(&place, WRONG), "--key"])
+        .arg(place.key("other.pem"))
+        .env("IMGCHECK_SETTLE_TIME", "0.1")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "another key's verdict stays");
+    let other = place.key("other.pub").display().to_string();
+    let (code, printed, _) = run(&place, "verify", RIGHT, &["--key", &other]);
+    assert_eq!(code, 0, "{printed}");
+}
+
+#[test]
 fn attest_warns_when_it_replaces_the_verdict_on_another_tag() {
     let place = place();
     run(&place, "attest", RIGHT, &[]);

@@ -56,9 +56,9 @@ fn the_facts_of_keys_that_the_configuration_names_are_used() {
 fn another_tag_of_an_attested_digest_is_judged_by_its_own_promises() {
     let registry = Writable::new(content(), true);
     let manifest = registry.blob(&registry.digest(TAG));
-    assert_eq!(registry.put("2.9.0", manifest), registry.digest(TAG));
+    assert_eq!(registry.put("torch2.9.0", manifest), registry.digest(TAG));
     let server = registry.serve();
-    let reference = |tag: &str| format!("{}/team/pytorch:{tag}", server.address);
+    let reference = |tag: &str| format!("{}/team/image:{tag}", server.address);
     let keys = Home::new(ENFORCE);
     make_keys(keys.path("").as_path(), "own");
     let attested = imgcheck()
@@ -69,7 +69,7 @@ fn another_tag_of_an_attested_digest_is_judged_by_its_own_promises() {
     assert!(attested.status.success(), "{}", text(&attested.stderr));
     let public = keys.path("own.pub").display().to_string();
     let gate = Server::new(&format!("facts-keys: [{public}]\n{ENFORCE}"));
-    for (tag, verdict) in [(TAG, "pass"), ("2.9.0", "fail")] {
+    for (tag, verdict) in [(TAG, "pass"), ("torch2.9.0", "fail")] {
         let question = json!({"reference": reference(tag)});
         gate.wait_for("a verdict", |gate| {
             gate.post("/v1/check", &question).status == 200

@@ -222,7 +222,7 @@ impl Checker {
     }
 }
 
-/// The verdict that was attested last, and what does not hold of it.
+/// The verdict that was attested last, on this reference if there is one, and what does not hold of it.
 #[derive(Default)]
 struct Newest {
     verdict: Option<VerdictPredicate>,
@@ -237,7 +237,12 @@ impl Newest {
             let at = DateTime::parse_from_rfc3339(&verdict.judged_at).ok()?;
             Some((at.with_timezone(&Utc), verdict))
         });
-        let Some((at, verdict)) = verdicts.max_by_key(|(at, _)| *at) else {
+        let reference = request.image.typed();
+        // Others may have attested another tag since.
+        let rank = |(at, verdict): &(DateTime<Utc>, VerdictPredicate)| {
+            (other_reference(verdict, &reference).is_none(), *at)
+        };
+        let Some((at, verdict)) = verdicts.max_by_key(rank) else {
             return Newest::default();
         };
         let mut problems = Vec::new();
@@ -254,7 +259,7 @@ impl Newest {
         {
             problems.push(format!("the verdict is {age} days old, and may be {days}"));
         }
-        problems.extend(other_reference(&verdict, &request.image.typed()));
+        problems.extend(other_reference(&verdict, &reference));
         Newest {
             verdict: Some(verdict),
             problems,
