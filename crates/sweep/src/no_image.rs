@@ -61,3 +61,19 @@ impl fmt::Display for Source {
         write!(formatter, "{scheme}:{host}{slash}{path}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_cluster_has_a_name() {
+        let message = |context: Option<&str>| {
+            let source = Source::Cluster(context.map(str::to_owned));
+            source.no_image().message()
+        };
+        let problem = "no Pod is running or waiting";
+        assert_eq!(message(None), format!("the current cluster: {problem}"));
+        assert_eq!(message(Some("prod")), format!("cluster:prod: {problem}"));
+    }
+}

@@ -34,7 +34,7 @@ fn a_request_whose_client_gave_up_is_logged_and_counted() {
     assert_eq!(line["path"], "/admission/validate");
     assert_eq!(line["status"], 499);
     assert!(line["id"].is_string(), "{line}");
-    let counter = r#"imgcheck_requests_total{path="/admission/validate",status="499"}"#;
+    let counter = r#"imgcheck_http_requests_total{path="/admission/validate",status="499"}"#;
     assert_eq!(server.metric(counter), 1.0);
 }
 
