@@ -103,7 +103,7 @@ impl<F: ReportFormat> OutputArguments<F> {
                     help: Some("-o names the file that the report is written to".to_owned()),
                 })
             };
-            create_directory("-o", path)?;
+            make_directory("-o", path)?;
             let same = |input: &ImageRequest| {
                 let input = input.path().and_then(|path| fs::canonicalize(path).ok());
                 input.is_some() && input == fs::canonicalize(path).ok()
@@ -229,7 +229,7 @@ fn resolved(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// [`Error::Usage`].
-pub fn create_directory(option: &str, path: &Path) -> Result<()> {
+pub fn make_directory(option: &str, path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(parent).map_err(|error| Error::Usage {
         problem: format!(

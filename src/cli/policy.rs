@@ -171,7 +171,7 @@ impl PolicyArguments {
             return Ok(false);
         }
         let (text, count) = baseline()?;
-        output::create_directory("--write-baseline", path)?;
+        output::make_directory("--write-baseline", path)?;
         output::write_file(path, text.as_bytes())?;
         if !quiet {
             output::remark(&format!(

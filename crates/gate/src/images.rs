@@ -43,7 +43,10 @@ impl Gate {
     ) -> Result<Image, Unresolved> {
         let all = BTreeSet::from([reference]);
         let found = self.images(all, puller, view, deadline).await;
-        found.into_values().next().unwrap_or_else(|| Err(late("")))
+        found
+            .into_values()
+            .next()
+            .unwrap_or_else(|| Err(Unresolved::late("")))
     }
 
     /// Finds the digests of images, at the same time.
@@ -63,7 +66,7 @@ impl Gate {
                 .resolve(&view.setup.checker, &name, &secrets);
             let digest = timeout_at(deadline, digest).await;
             let registry = name.registry.clone().unwrap_or_default();
-            let digest = digest.map_err(|_| late(&registry))??;
+            let digest = digest.map_err(|_| Unresolved::late(&registry))??;
             let repository = format!("{registry}/{}", name.repository);
             Ok(Image { repository, digest })
         };
@@ -142,14 +145,5 @@ pub fn stored(
             is_final: true,
         }),
         _ => named(&reference, view),
-    }
-}
-
-/// The registry took longer than whoever asks can wait.
-pub fn late(registry: &str) -> Unresolved {
-    Unresolved {
-        code: ErrorCode::Timeout,
-        problem: format!("the registry {registry} did not answer in time"),
-        is_final: false,
     }
 }

@@ -12,7 +12,6 @@ use tracing::Instrument;
 use super::cluster::PullSecret;
 use super::credentials;
 use super::flights::Flights;
-use super::images::late;
 use super::metrics::Metrics;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::digest::sha256;
@@ -44,6 +43,16 @@ pub struct Unresolved {
     pub problem: String,
     /// A retry changes nothing: it is not a reference, or its registry is not allowed.
     pub is_final: bool,
+}
+
+impl Unresolved {
+    /// The registry took longer than whoever asks can wait.
+    pub fn late(registry: &str) -> Self {
+        unresolved(
+            ErrorCode::Timeout,
+            format!("the registry {registry} did not answer in time"),
+        )
+    }
 }
 
 /// A canonical reference, and a digest of the credentials that it is resolved with.
@@ -160,7 +169,7 @@ async fn ask(
             credentials::with_each(&request, candidates, |it| checker.resolve_at_once(it));
         resolved.map_err(|error| {
             if matches!(error, Error::Deadline) {
-                return late(&registry);
+                return Unresolved::late(&registry);
             }
             let message = error.message();
             let subject = error.subject().map(|subject| format!("{subject}: "));
