@@ -58,7 +58,7 @@ pub fn run(arguments: &AttestArguments) -> Result<ExitCode, Stop> {
         return Err(Error::usage(problem).into());
     }
     if let Some(path) = &arguments.output {
-        output::check_directory("--output", path)?;
+        output::make_directory("--output", path)?;
     }
     let (reading, policy) = (&arguments.reading, &arguments.policy);
     let checker = policy.apply(reading.apply(Checker::builder())?)?;

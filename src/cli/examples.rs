@@ -208,7 +208,7 @@ Examples:
   imgcheck preflight deploy.yaml
   helm template train ./chart | imgcheck preflight -
   kubectl kustomize overlays/prod | imgcheck preflight --cluster prod -
-  kubectl get nodes,resourceslices -o json > nodes.json; imgcheck preflight --nodes nodes.json deploy.yaml
+  kubectl get nodes -o json > nodes.json; imgcheck preflight --nodes nodes.json deploy.yaml
   imgcheck preflight --images built.yaml -f sarif -o preflight.sarif deploy/";
 
 /// What the exit codes of `imgcheck preflight` mean.

@@ -159,7 +159,7 @@ impl ReadingArguments {
     fn check_one_image(&self, count: usize) -> Result<()> {
         match self.reference.is_some() && count > 1 {
             true => Err(Error::usage("--as needs exactly one image")
-                .with_help("check the images one by one")),
+                .with_help("check the images one by one, each with its own --as")),
             false => Ok(()),
         }
     }

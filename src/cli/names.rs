@@ -147,7 +147,7 @@ fn no_such_file(image: &str, path: &Path) -> Error {
         None if is_archive_name(path) => {
             "give an archive that exists (`docker save IMAGE -o FILE` writes one), or the image itself: imgcheck IMAGE".to_owned()
         }
-        None if is_plain => format!("docker://{image} forces a registry"),
+        None if is_plain => format!("docker://{image} forces a registry, docker-daemon:{image} the local Docker"),
         None => "a name that begins with `/` or `.` is a path; docker://REFERENCE is an image of a registry".to_owned(),
     };
     Error::usage(format!("`{}`: no such file or directory", path.display())).with_help(help)

@@ -103,7 +103,7 @@ impl<F: ReportFormat> OutputArguments<F> {
                     help: Some("-o names the file that the report is written to".to_owned()),
                 })
             };
-            check_directory("-o", path)?;
+            make_directory("-o", path)?;
             let same = |input: &ImageRequest| {
                 let input = input.path().and_then(|path| fs::canonicalize(path).ok());
                 input.is_some() && input == fs::canonicalize(path).ok()
@@ -133,12 +133,13 @@ impl<F: ReportFormat> OutputArguments<F> {
         Ok(())
     }
 
-    /// Hands over each format with where it goes, for reports that are written piece by piece.
+    /// Hands over each format with where it goes, for reports that are written piece by piece. `printed` takes what goes to standard output.
     ///
     /// # Errors
     /// A file cannot be created, or `each` fails.
     pub fn each_sink(
         &self,
+        printed: Box<dyn Write + Send>,
         mut each: impl FnMut(F, Box<dyn Write + Send>) -> Result<()>,
     ) -> Result<()> {
         for Destination { format, path } in &self.output {
@@ -150,7 +151,7 @@ impl<F: ReportFormat> OutputArguments<F> {
             )?;
         }
         match self.to_standard_output() {
-            true => each(self.format, Box::new(BufWriter::new(io::stdout()))),
+            true => each(self.format, printed),
             false => Ok(()),
         }
     }
@@ -224,32 +225,19 @@ fn resolved(path: &Path) -> PathBuf {
         .unwrap_or_else(|_| path.to_owned())
 }
 
-/// Rejects a file whose directory does not exist. `option` is the option that names it.
+/// Creates the directory of a file that will be written. `option` is the option that names it. Call it before work that takes long.
 ///
 /// # Errors
 /// [`Error::Usage`].
-pub fn check_directory(option: &str, path: &Path) -> Result<()> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    if parent.is_some_and(|parent| !parent.is_dir()) {
-        return Err(Error::Usage {
-            problem: format!("{option} {}: the directory does not exist", path.display()),
-            help: Some(format!("{option} names the file to write")),
-        });
-    }
-    Ok(())
-}
-
-/// Writes a file as [`write_file`], and creates its directory.
-///
-/// # Errors
-/// [`Error::Output`].
-pub fn write_with_directory(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn make_directory(option: &str, path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new(""));
-    fs::create_dir_all(parent)
-        .map_err(|error| Error::output(parent.display().to_string(), error))?;
-    write_file(path, bytes)
+    fs::create_dir_all(parent).map_err(|error| Error::Usage {
+        problem: format!(
+            "{option} {}: the directory cannot be created: {error}",
+            path.display()
+        ),
+        help: Some(format!("{option} names the file to write")),
+    })
 }
 
 /// Columns of the terminal; `None` if standard output is not a terminal.

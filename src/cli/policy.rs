@@ -171,7 +171,8 @@ impl PolicyArguments {
             return Ok(false);
         }
         let (text, count) = baseline()?;
-        output::write_with_directory(path, text.as_bytes())?;
+        output::make_directory("--write-baseline", path)?;
+        output::write_file(path, text.as_bytes())?;
         if !quiet {
             output::remark(&format!(
                 "wrote {count} {} to {shown}; with --baseline {shown} only new findings fail\n",

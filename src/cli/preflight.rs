@@ -29,7 +29,8 @@ pub struct PreflightArguments {
     /// as oci:build/image. imgcheck looks up other images by reference
     #[arg(long, value_name = "FILE", env = "IMGCHECK_IMAGES")]
     images: Option<PathBuf>,
-    /// Nodes of the cluster: output of `kubectl get nodes,resourceslices -o json`; repeatable
+    /// Nodes of the cluster: output of `kubectl get nodes -o json`, or `nodes,resourceslices` in a cluster with dynamic
+    /// resource allocation; repeatable
     #[arg(
         long,
         value_name = "FILE",

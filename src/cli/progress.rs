@@ -17,12 +17,14 @@ pub struct Display {
     bars: MultiProgress,
     /// Whether lines are printed instead of bars.
     lines: bool,
+    is_hidden: bool,
 }
 
 /// Shows the progress of one request: of one image after the other.
 struct Report {
     bar: ProgressBar,
     lines: bool,
+    is_hidden: bool,
     state: Mutex<State>,
 }
 
@@ -45,6 +47,7 @@ pub fn display(hidden: bool) -> Display {
     Display {
         bars: MultiProgress::with_draw_target(target),
         lines: !hidden && !stderr().is_terminal(),
+        is_hidden: hidden,
     }
 }
 
@@ -54,6 +57,7 @@ impl Display {
         Arc::new(Report {
             bar: self.bars.add(ProgressBar::no_length()),
             lines: self.lines,
+            is_hidden: self.is_hidden,
             state: Mutex::new(State {
                 image: String::new(),
                 layers: 0,
@@ -147,6 +151,9 @@ impl Progress for Report {
     }
 
     fn note(&self, text: &str) {
+        if self.is_hidden {
+            return;
+        }
         let text = format!("note: {}\n", one_line(text));
         self.bar.suspend(|| output::remark(&text));
     }

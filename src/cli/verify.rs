@@ -23,7 +23,7 @@ pub struct VerifyArguments {
     /// Public key that must have signed (ECDSA P-256, PEM): FILE, or env://NAME for a variable; repeatable
     #[arg(long, value_name = "FILE|env://NAME", env = "IMGCHECK_KEY", required = true, value_parser = PublicKey::read)]
     key: Vec<PublicKey>,
-    /// Reject verdicts that are older than this many days
+    /// Reject verdicts that are older than this many whole days
     #[arg(long, value_name = "DAYS", env = "IMGCHECK_MAX_AGE")]
     max_age: Option<u32>,
     /// Read this many layers, chosen at random, and compare them with the signed facts

@@ -51,10 +51,13 @@ fn typing_errors_ask_no_registry() {
             &["chek"][..],
             &[
                 "`chek`: no such command or file",
-                "did you mean the command `check`? docker://chek forces a registry",
+                "did you mean the command `check`? docker://chek forces a registry, docker-daemon:chek the local Docker",
             ][..],
         ),
-        (&["foo"], &["help: docker://foo forces a registry"]),
+        (
+            &["foo"],
+            &["help: docker://foo forces a registry, docker-daemon:foo the local Docker"],
+        ),
         (&["check", "Foo"], &["`Foo`: no such command or file"]),
         (
             &["./imgae.tar"],

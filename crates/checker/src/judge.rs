@@ -11,6 +11,7 @@ use super::request::ImageRequest;
 use super::state::Checker;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::gap::{Gap, GapCode};
+use imgcheck_base::reference::name::Name;
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::finding::Finding;
 use imgcheck_model::process::LoaderFacts;
@@ -172,10 +173,11 @@ pub(crate) fn judge_unread(
     settings: &ImageRequest,
 ) -> Result<PolicyOutcome> {
     // What is wrong with the reference itself was said when it could not be read.
-    let claims = checker.knowledge.grammar.claims(image).unwrap_or_default();
+    let reference = Some(image).filter(|it| it.parse::<Name>().is_ok());
+    let claims = reference.and_then(|it| checker.knowledge.grammar.claims(it).ok());
     let facts = Facts {
         workload: Some(workload),
-        ..Facts::of_reference(parsed_reference(Some(image)), claims)
+        ..Facts::of_reference(parsed_reference(reference), claims.unwrap_or_default())
     };
     let bounds = checker.bounds(settings.limits, &settings.cancellation);
     let found = checker.rules.evaluate(&facts, &bounds)?;

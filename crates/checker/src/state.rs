@@ -116,8 +116,8 @@ impl Checker {
 
     pub(crate) fn remark(&self, text: String) {
         let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
-        // A server may never ask for them.
-        if remarks.len() < REMARKS {
+        // A server may never ask for them, and each platform of an image may have the same.
+        if remarks.len() < REMARKS && !remarks.contains(&text) {
             remarks.push(text);
         }
     }

@@ -87,7 +87,7 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
 #[cfg(not(feature = "kube"))]
 pub fn read(_: &Connection, _: Related, _: &Cancellation) -> Result<Listing> {
     Err(unsupported(
-        "build it with `cargo install --locked --features kube --path .`, or use `kubectl get nodes,resourceslices -o json > nodes.json` and --nodes nodes.json",
+        "build it with `cargo install --locked --features kube --path .`, or use `kubectl get nodes -o json > nodes.json` (`nodes,resourceslices` in a cluster with dynamic resource allocation) and --nodes nodes.json",
     ))
 }
 

@@ -43,7 +43,10 @@ impl Gate {
     ) -> Result<Image, Unresolved> {
         let all = BTreeSet::from([reference]);
         let found = self.images(all, puller, view, deadline).await;
-        found.into_values().next().unwrap_or_else(|| Err(late()))
+        found
+            .into_values()
+            .next()
+            .unwrap_or_else(|| Err(Unresolved::late("")))
     }
 
     /// Finds the digests of images, at the same time.
@@ -61,8 +64,9 @@ impl Gate {
                 .0
                 .resolver
                 .resolve(&view.setup.checker, &name, &secrets);
-            let digest = timeout_at(deadline, digest).await.map_err(|_| late())??;
-            let registry = name.registry.unwrap_or_default();
+            let digest = timeout_at(deadline, digest).await;
+            let registry = name.registry.clone().unwrap_or_default();
+            let digest = digest.map_err(|_| Unresolved::late(&registry))??;
             let repository = format!("{registry}/{}", name.repository);
             Ok(Image { repository, digest })
         };
@@ -141,13 +145,5 @@ pub fn stored(
             is_final: true,
         }),
         _ => named(&reference, view),
-    }
-}
-
-fn late() -> Unresolved {
-    Unresolved {
-        code: ErrorCode::Timeout,
-        problem: "its registry did not answer in time".to_owned(),
-        is_final: false,
     }
 }

@@ -15,7 +15,7 @@ use super::flights::Flights;
 use super::metrics::Metrics;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::digest::sha256;
-use imgcheck_base::error::ErrorCode;
+use imgcheck_base::error::{Error, ErrorCode};
 use imgcheck_base::reference::name::Name;
 use imgcheck_checker::{Checker, ImageRequest};
 use imgcheck_source::source::registry::Credentials;
@@ -43,6 +43,16 @@ pub struct Unresolved {
     pub problem: String,
     /// A retry changes nothing: it is not a reference, or its registry is not allowed.
     pub is_final: bool,
+}
+
+impl Unresolved {
+    /// The registry took longer than whoever asks can wait.
+    pub fn late(registry: &str) -> Self {
+        unresolved(
+            ErrorCode::Timeout,
+            format!("the registry {registry} did not answer in time"),
+        )
+    }
 }
 
 /// A canonical reference, and a digest of the credentials that it is resolved with.
@@ -145,9 +155,11 @@ async fn ask(
     [of_registry, all]: [Arc<Semaphore>; 2],
 ) -> Answer {
     let deadline = Instant::now() + LONGEST;
+    let registry = name.registry.clone().unwrap_or_default();
     let permits = async { (of_registry.acquire_owned().await, all.acquire_owned().await) };
     let Ok(permits) = tokio::time::timeout_at(deadline.into(), permits).await else {
-        return Err(unresolved(ErrorCode::Timeout, "the registry is busy"));
+        let problem = format!("the registry {registry} has not answered earlier requests yet");
+        return Err(unresolved(ErrorCode::Timeout, problem));
     };
     let work = move || {
         let _permits = permits;
@@ -156,6 +168,9 @@ async fn ask(
         let resolved =
             credentials::with_each(&request, candidates, |it| checker.resolve_at_once(it));
         resolved.map_err(|error| {
+            if matches!(error, Error::Deadline) {
+                return Unresolved::late(&registry);
+            }
             let message = error.message();
             let subject = error.subject().map(|subject| format!("{subject}: "));
             let problem = subject.and_then(|it| message.strip_prefix(&it));

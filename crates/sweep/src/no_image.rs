@@ -32,7 +32,12 @@ impl Source {
                 "save images there with `docker save -o IMAGE.tar`",
             ),
         };
-        Error::not_found(self.to_string(), problem).with_help(help)
+        let name = match self {
+            // Otherwise the message would begin with `cluster::`.
+            Source::Cluster(None) => "the current cluster".to_owned(),
+            source => source.to_string(),
+        };
+        Error::not_found(name, problem).with_help(help)
     }
 }
 
@@ -54,5 +59,21 @@ impl fmt::Display for Source {
         };
         let slash = if path.is_empty() { "" } else { "/" };
         write!(formatter, "{scheme}:{host}{slash}{path}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_cluster_has_a_name() {
+        let message = |context: Option<&str>| {
+            let source = Source::Cluster(context.map(str::to_owned));
+            source.no_image().message()
+        };
+        let problem = "no Pod is running or waiting";
+        assert_eq!(message(None), format!("the current cluster: {problem}"));
+        assert_eq!(message(Some("prod")), format!("cluster:prod: {problem}"));
     }
 }

@@ -1,13 +1,16 @@
 //! `imgcheck sweep judge`.
 
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use imgcheck::{Checker, CheckerBuilder, Error, FleetFormat, FleetOutput, Result, Severity, Sweep};
 
 use super::super::interrupt::Stop;
-use super::super::output::OutputArguments;
+use super::super::output::{self, OutputArguments};
 use super::super::policy::{ImagePolicyArguments, NOT_JUDGED};
 use super::place::PlanPlace;
 use super::settings::{StoreArguments, SweepReading, start, unless_stopped};
@@ -18,7 +21,7 @@ pub struct JudgeArguments {
     /// Plan: a file, or store:NAME
     #[arg(value_name = "PLAN", value_parser = PlanPlace::parse)]
     plan: PlanPlace,
-    /// Nodes that images must run on: output of `kubectl get nodes,resourceslices -o json`; each class of equal nodes is a target;
+    /// Nodes that images must run on: output of `kubectl get nodes -o json`, or `nodes,resourceslices`; each class of equal nodes is a target;
     /// repeatable, one file per fleet
     #[arg(
         long,
@@ -31,6 +34,9 @@ pub struct JudgeArguments {
     /// rules=PATH, fail-on=SEVERITY or strict; repeatable
     #[arg(long, value_name = "KEY[=VALUE]", value_parser = Change::parse)]
     against: Vec<Change>,
+    /// Show only problems: no progress, and no summary if every image passes
+    #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
+    quiet: bool,
     #[command(flatten)]
     store: StoreArguments,
     #[command(flatten)]
@@ -139,10 +145,16 @@ pub fn run(arguments: &JudgeArguments) -> Result<ExitCode, Stop> {
     let checker = arguments.policy.apply(checker)?;
     let checker = arguments.nodes.iter().fold(checker, CheckerBuilder::nodes);
     let against = arguments.against(&checker)?;
-    let started = start(checker, arguments.reading.no_progress)?;
+    let started = start(checker, arguments.reading.no_progress || arguments.quiet)?;
     let plan = arguments.plan.read("PLAN", &started.checker)?;
     let mut outputs = Vec::new();
-    arguments.output.each_sink(|format, sink| {
+    let held = Held::default();
+    let is_held = arguments.quiet && arguments.output.printed() == Some(SweepFormat::Text);
+    let printed: Box<dyn Write + Send> = match is_held {
+        true => Box::new(held.clone()),
+        false => Box::new(BufWriter::new(io::stdout())),
+    };
+    arguments.output.each_sink(printed, |format, sink| {
         outputs.push(started.checker.fleet_output(format.into(), sink)?);
         Ok(())
     })?;
@@ -168,11 +180,36 @@ pub fn run(arguments: &JudgeArguments) -> Result<ExitCode, Stop> {
         || totals.failed > 0
         || totals.judged == 0
         || plan.missing().next().is_some();
+    if is_held && (is_incomplete || has_failed) {
+        output::print(&held.text())?;
+    }
     Ok(match (is_incomplete, has_failed) {
         (true, _) => ExitCode::from(NOT_JUDGED),
         (false, true) => ExitCode::from(1),
         (false, false) => ExitCode::SUCCESS,
     })
+}
+
+/// The summary, until it is known whether an image fails.
+#[derive(Debug, Clone, Default)]
+struct Held(Arc<Mutex<Vec<u8>>>);
+
+impl Held {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Write for Held {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl JudgeArguments {

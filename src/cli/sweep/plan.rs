@@ -68,7 +68,7 @@ pub struct PlanArguments {
 /// Writes a plan. The exit code is 3 if it is incomplete, lacks a reference, or has no image.
 pub fn run(arguments: &PlanArguments) -> Result<ExitCode, Stop> {
     if let PlanPlace::File(path) = &arguments.output {
-        output::check_directory("-o", path)?;
+        output::make_directory("-o", path)?;
     }
     let mut request = arguments.request()?;
     let checker = arguments

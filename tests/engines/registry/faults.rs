@@ -18,6 +18,35 @@ fn faulty(
     (server, layer)
 }
 
+#[test]
+fn a_web_page_in_place_of_a_manifest_is_named() {
+    let server = Server::new(|seen| match seen.path.as_str() {
+        "/v2/" => respond(200, "{}"),
+        _ => with(
+            respond(200, "<html>Please log in to the proxy</html>"),
+            "content-type",
+            "text/html; charset=utf-8",
+        ),
+    });
+    check(&server.reference("1")).fails_with(&[
+        "answered with a web page (text/html)",
+        "it may be the login page of a proxy",
+    ]);
+}
+
+#[test]
+fn without_a_connection_only_digests_are_found() {
+    let (server, _) = faulty(|_, _| None);
+    let run = Run::new(&server.reference("1")).arg("--offline");
+    run.go().fails_with(&[
+        "the cache does not contain the image",
+        &format!(
+            "name one that was read before {}/team/image@sha256:",
+            server.address
+        ),
+    ]);
+}
+
 /// A registry whose largest layer comes in another way.
 fn faulty_layer(fault: impl Fn(&Seen, &[u8]) -> Option<Answer> + Send + Sync + 'static) -> Server {
     let (server, _) = faulty(move |seen, content| {

@@ -129,10 +129,8 @@ fn a_mirror_without_the_image_costs_one_request() {
     let run = Run::new(&server.reference("2")).env("IMGCHECK_MIRROR", option);
     run.go().fails_with(&[
         &format!("{} answered 404", mirror.address),
-        &format!(
-            "then tag not found: {}/team/image has no tag",
-            server.address
-        ),
+        "then tag not found: the repository has no tag `2`",
+        &format!("{} answered 404", server.address),
         "the nearest tags are 1",
     ]);
 }

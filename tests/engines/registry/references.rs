@@ -19,7 +19,7 @@ fn near_tags_are_listed() {
     let server = content.serve();
     check(&server.reference("2.8.0-cuda11.8")).fails_with(&[
         "answered 404 Not Found (MANIFEST_UNKNOWN: manifest unknown)",
-        "team/image has no tag `2.8.0-cuda11.8`",
+        "the repository has no tag `2.8.0-cuda11.8`",
         "help: the nearest tags are 2.8.0-cuda12.6-cudnn9-runtime, 2.7.1-cuda11.8-cudnn9-runtime, ",
     ]);
 }
@@ -73,7 +73,7 @@ fn without_tags_there_is_no_suggestion() {
         _ => error(404, "NAME_UNKNOWN", "repository name not known to registry"),
     });
     check(&server.reference("1")).fails_with(&[
-        "tag or repository not found: ",
+        "repository not found, or the repository has no tag `1` (",
         "help: check the spelling of the repository and the tag",
     ]);
 }

@@ -5,6 +5,7 @@ mod interleaved;
 mod many_writers;
 mod other_programs;
 mod tampering;
+mod two_tags;
 mod written;
 
 use std::path::{Path, PathBuf};

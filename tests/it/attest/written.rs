@@ -63,7 +63,7 @@ fn facts_and_statements_refer_to_the_image() {
         }
         let old = &pushed[&place.registry.digest(&format!("{tag}.att"))];
         assert_eq!(old["layers"].as_array().unwrap().len(), 5);
-        let (code, verified, errors) = place.verify("own", &["--sample", "2"]);
+        let (code, verified, errors) = place.verify("own", &["--sample", "2", "--max-age", "0"]);
         assert_eq!((code, errors.as_str()), (0, ""));
         assert_eq!(verified["schema"], "imgcheck/verify/v1");
         assert_eq!(verified["images"][0]["digest"], digest);
@@ -165,6 +165,7 @@ fn a_verdict_on_an_index_that_does_not_cover_an_image_is_a_problem() {
         let verdict = json!({
             "engine": {"name": "imgcheck", "version": "0.1.0"}, "verdict": "pass",
             "knowledge": "2026-11-22", "judgedAt": "2026-11-22T00:00:00Z", "images": images,
+            "reference": place.reference(),
         });
         let kind = "https://github.com/imgcheck/imgcheck/predicate/verdict/v1";
         let said = Statement::new("team/image", &place.digest(), kind, &verdict).unwrap();

@@ -51,3 +51,30 @@ fn the_facts_of_keys_that_the_configuration_names_are_used() {
         assert_eq!(read() > before, is_read, "{key}");
     }
 }
+
+#[test]
+fn another_tag_of_an_attested_digest_is_judged_by_its_own_promises() {
+    let registry = Writable::new(content(), true);
+    let manifest = registry.blob(&registry.digest(TAG));
+    assert_eq!(registry.put("torch2.9.0", manifest), registry.digest(TAG));
+    let server = registry.serve();
+    let reference = |tag: &str| format!("{}/team/image:{tag}", server.address);
+    let keys = Home::new(ENFORCE);
+    make_keys(keys.path("").as_path(), "own");
+    let attested = imgcheck()
+        .args(["attest", &reference(TAG), "--key"])
+        .arg(keys.path("own.pem"))
+        .output()
+        .unwrap();
+    assert!(attested.status.success(), "{}", text(&attested.stderr));
+    let public = keys.path("own.pub").display().to_string();
+    let gate = Server::new(&format!("facts-keys: [{public}]\n{ENFORCE}"));
+    for (tag, verdict) in [(TAG, "pass"), ("torch2.9.0", "fail")] {
+        let question = json!({"reference": reference(tag)});
+        gate.wait_for("a verdict", |gate| {
+            gate.post("/v1/check", &question).status == 200
+        });
+        let report: Value = gate.post("/v1/check", &question).json();
+        assert_eq!(report["images"][0]["verdict"], verdict, "{report}");
+    }
+}

@@ -6,6 +6,7 @@ mod browser;
 mod chart;
 mod events;
 mod exceptions;
+mod hanging;
 mod harbor;
 mod images;
 mod match_conditions;

@@ -185,13 +185,10 @@ fn only_listed_registries_are_asked() {
     )]));
     let response = server.validate(&create(&pod(&image(&registry))));
     assert_eq!(response["allowed"], false);
-    assert!(
-        response["status"]["message"]
-            .as_str()
-            .unwrap()
-            .contains("is not listed under"),
-        "{response}"
-    );
+    let message = response["status"]["message"].as_str().unwrap();
+    assert!(message.contains("is not listed under"), "{message}");
+    assert!(message.contains("`registries`"), "{message}");
+    assert!(!message.contains("preflight"), "{message}");
     assert_eq!(registry.seen().len(), 0);
     // Nothing was judged.
     let audit = &response["auditAnnotations"];

@@ -145,3 +145,27 @@ fn a_failed_image_does_not_stop_the_others() {
         .unwrap();
     assert_eq!(diff.status.code(), Some(3));
 }
+
+#[test]
+fn the_directories_of_a_baseline_and_of_a_report_are_created() {
+    let directory = configured("");
+    let output = inside(directory.path())
+        .args(["--write-baseline", "new/known.json"])
+        .args(["-o", "json=reports/today/report.json"])
+        .arg(repository(MISLABELLED))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for file in ["new/known.json", "reports/today/report.json"] {
+        assert!(directory.path().join(file).is_file(), "{file}");
+    }
+    // A file is in the way.
+    let output = inside(directory.path())
+        .args(["-o", "json=new/known.json/report.json"])
+        .arg(repository(MISLABELLED))
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("the directory cannot be created"), "{error}");
+}

@@ -7,6 +7,7 @@ mod not_understood;
 mod refused;
 mod related;
 mod reports;
+mod slurm;
 
 use std::fs;
 use std::path::Path;

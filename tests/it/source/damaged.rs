@@ -11,13 +11,13 @@ fn other_files_are_rejected() {
         problem(open(&text), &text),
         "not an image: not a tar archive"
     );
-    for bytes in [&[b'x'; 4096][..], b""] {
-        fs::write(&text, bytes).unwrap();
-        assert_eq!(
-            problem(open(&text), &text),
-            "not an image: not a tar archive"
-        );
-    }
+    fs::write(&text, [b'x'; 4096]).unwrap();
+    assert_eq!(
+        problem(open(&text), &text),
+        "not an image: not a tar archive"
+    );
+    fs::write(&text, "").unwrap();
+    assert_eq!(problem(open(&text), &text), "the file is empty");
     let neither = "not an image: a tar archive without manifest.json (docker save) and index.json (OCI layout)";
     let export = place.archive(&[file("etc/passwd", "")]);
     assert_eq!(problem(open(&export), &export), neither);

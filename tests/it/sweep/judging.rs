@@ -163,3 +163,15 @@ fn all_formats_are_written_at_once() {
         );
     }
 }
+
+#[test]
+fn quiet_prints_a_summary_only_if_an_image_fails() {
+    let case = Case::new();
+    let _server = read(&case);
+    for (options, is_silent) in [(&["--fail-on", "never"][..], true), (&[], false)] {
+        let judge = ["judge", "plan", "--quiet"];
+        let output = case.sweep(&judge).args(options).output().unwrap();
+        assert_eq!(output.stdout.is_empty(), is_silent, "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+    }
+}

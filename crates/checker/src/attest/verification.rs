@@ -38,6 +38,8 @@ pub struct VerifiedImage {
     pub facts_by: Option<String>,
     /// The verdict that was attested last: `pass`, `incomplete` or `fail`.
     pub attested: Option<String>,
+    /// The reference whose promises were judged then; null if the statement does not say.
+    pub judged_reference: Option<String>,
     /// When (RFC 3339).
     pub judged_at: Option<String>,
     /// Digest of the rules that judged then; null if the statement does not say.
@@ -53,6 +55,8 @@ pub struct VerifiedIndex {
     pub digest: String,
     /// The verdict that was attested last, on all images: `pass`, `incomplete` or `fail`.
     pub attested: Option<String>,
+    /// The reference whose promises were judged then; null if the statement does not say.
+    pub judged_reference: Option<String>,
     /// When (RFC 3339).
     pub judged_at: Option<String>,
     /// Digest of the rules that judged then; null if the statement does not say.

@@ -18,7 +18,9 @@ use imgcheck_base::reference::name::Name;
 use imgcheck_layer::is_extended;
 use imgcheck_model::knowledge;
 use imgcheck_source::attest::artifact::INDEX;
-use imgcheck_source::attest::predicate::{FACTS, FactsPredicate, VERDICT, VerdictPredicate};
+use imgcheck_source::attest::predicate::{
+    FACTS, FactsPredicate, VERDICT, VerdictPredicate, judged_reference,
+};
 use imgcheck_source::cache::Cache;
 use imgcheck_source::source::registry::{Access, Artifacts};
 use imgcheck_source::source::{self, Image};
@@ -114,6 +116,7 @@ impl Checker {
         Ok(Some(VerifiedIndex {
             digest,
             attested: Some(verdict.verdict),
+            judged_reference: verdict.reference,
             judged_at: Some(verdict.judged_at),
             rules: verdict.rules,
             images: verdict.images,
@@ -137,6 +140,7 @@ impl Checker {
             platform: image.platform.clone(),
             facts_by: None,
             attested: None,
+            judged_reference: None,
             judged_at: None,
             rules: None,
             problems: Vec::new(),
@@ -159,6 +163,7 @@ impl Checker {
         match newest.verdict {
             Some(verdict) => {
                 verified.attested = Some(verdict.verdict);
+                verified.judged_reference = verdict.reference;
                 verified.judged_at = Some(verdict.judged_at);
                 verified.rules = verdict.rules;
             }
@@ -217,7 +222,7 @@ impl Checker {
     }
 }
 
-/// The verdict that was attested last, and what does not hold of it.
+/// The verdict that was attested last, on this reference if there is one, and what does not hold of it.
 #[derive(Default)]
 struct Newest {
     verdict: Option<VerdictPredicate>,
@@ -232,7 +237,12 @@ impl Newest {
             let at = DateTime::parse_from_rfc3339(&verdict.judged_at).ok()?;
             Some((at.with_timezone(&Utc), verdict))
         });
-        let Some((at, verdict)) = verdicts.max_by_key(|(at, _)| *at) else {
+        let reference = request.image.typed();
+        // Others may have attested another tag since.
+        let rank = |(at, verdict): &(DateTime<Utc>, VerdictPredicate)| {
+            (other_reference(verdict, &reference).is_none(), *at)
+        };
+        let Some((at, verdict)) = verdicts.max_by_key(rank) else {
             return Newest::default();
         };
         let mut problems = Vec::new();
@@ -244,15 +254,32 @@ impl Newest {
             ));
         }
         if let Some(days) = request.max_age_days
-            && age > i64::from(days) * SECONDS_A_DAY
+            && let age = age / SECONDS_A_DAY
+            && age > i64::from(days)
         {
-            let age = age / SECONDS_A_DAY;
             problems.push(format!("the verdict is {age} days old, and may be {days}"));
         }
+        problems.extend(other_reference(&verdict, &reference));
         Newest {
             verdict: Some(verdict),
             problems,
         }
+    }
+}
+
+/// What is wrong with a verdict that did not judge what the tag of this reference promises. A digest alone promises nothing that a tag does
+/// not promise too, so any verdict will do.
+fn other_reference(verdict: &VerdictPredicate, reference: &str) -> Option<String> {
+    let asked = judged_reference(reference);
+    asked.parse::<Name>().ok().filter(|it| it.tag.is_some())?;
+    match verdict.reference.as_deref().map(judged_reference) {
+        Some(judged) if judged == asked => None,
+        Some(judged) => Some(format!(
+            "the verdict is on {judged}, which has the same digest, and does not say whether {asked} keeps its promises"
+        )),
+        None => Some(format!(
+            "the verdict names no reference, and does not say whether {asked} keeps its promises"
+        )),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Writes facts, statements and their signatures.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -17,7 +19,7 @@ use imgcheck_source::attest::artifact::{Artifact, Blob};
 use imgcheck_source::attest::envelope::{ENVELOPE, Envelope};
 use imgcheck_source::attest::predicate::{
     self, Engine, FACTS, FactsPredicate, ImageVerdict, REQUIREMENTS, SBOM, SUMMARY, VERDICT,
-    VerdictPredicate,
+    VerdictPredicate, judged_reference,
 };
 use imgcheck_source::attest::statement::Statement;
 use imgcheck_source::source::registry::{Access, Addition, Artifacts};
@@ -153,7 +155,7 @@ impl Attesting<'_> {
             artifacts.push(artifact);
         }
         let verdict = VerdictPredicate {
-            reference: report.facts.reference.clone(),
+            reference: report.facts.reference.as_deref().map(judged_reference),
             platform: Some(report.facts.platform.clone()),
             judged: json!({"complete": report.gaps.is_empty(), "gaps": report.gaps}),
             findings: json!(report.findings),
@@ -209,7 +211,7 @@ impl Attesting<'_> {
             verdict: it.verdict.as_str().to_owned(),
         });
         let predicate = VerdictPredicate {
-            reference: Some(reference.to_owned()),
+            reference: Some(judged_reference(&self.request.image.typed())),
             images: images.collect(),
             ..self.verdict(verdict)
         };
@@ -292,6 +294,7 @@ impl Attesting<'_> {
         let keys = [self.signer.public().clone()];
         let before = Statements::read(registry, &digest, &keys, &PREDICATES)?;
         let is_said_again = |it: &str| said.iter().any(|one| one.predicate_type == it);
+        self.warn_of_other_references(&before);
         let replaced = before.signed.into_iter();
         let replaced = replaced.filter(|it| is_said_again(&it.statement.predicate_type));
         let (superseded, layers): (Vec<_>, Vec<_>) =
@@ -312,6 +315,20 @@ impl Attesting<'_> {
                 .push(lists::referrers(&digest, unlisted, superseded));
         }
         Ok(())
+    }
+
+    /// Remarks that the new verdict takes the place of one on another tag of the same digest, which made other promises.
+    fn warn_of_other_references(&self, before: &Statements) {
+        let reference = judged_reference(&self.request.image.typed());
+        let verdicts = before.of(VERDICT);
+        let references = verdicts.filter_map(|it| it.statement.predicate["reference"].as_str());
+        let references: BTreeSet<_> = references.map(judged_reference).collect();
+        for other in references.iter().filter(|it| **it != reference) {
+            self.checker.remark(format!(
+                "{reference}: this verdict replaces the one on {other}, which has the same digest: a policy that does not test the reference \
+                 takes it for both"
+            ));
+        }
     }
 
     /// Adds the statements to the lists that tags name, all at once, and returns when the lists have settled.

@@ -24,7 +24,7 @@ pub use deployment::Deployment;
 use judging::{Judging, schedules};
 pub use request::PreflightRequest;
 pub use schedule::Schedule;
-use sources::Sources;
+use sources::{Sources, name_files};
 
 impl Checker {
     /// Judges what manifests deploy: Kubernetes manifests, Compose files, batch scripts. Each container is judged with what it
@@ -59,7 +59,8 @@ impl Checker {
         report.errors.extend(unread);
         let related = listing.map(|it| it.related).unwrap_or_default();
         let kinds = self.kinds()?;
-        let (workloads, malformed) = workload::read(&files, &related, &kinds);
+        let (mut workloads, malformed) = workload::read(&files, &related, &kinds);
+        name_files(&mut workloads, &sources);
         let malformed = malformed.into_iter();
         report
             .errors

@@ -26,7 +26,9 @@ impl Schedule {
         let placement = &container.placement;
         let lacks_gpu = |class: &NodeClass| container.gpu.is_some() && !class.has_gpu;
         let count = |class: &NodeClass| admitted(class, placement).count();
+        let lacks_features = |class: &NodeClass| !has_features(class, &placement.features, classes);
         let reachable = classes.iter().filter(|it| !lacks_gpu(it));
+        let reachable = reachable.filter(|it| !lacks_features(it));
         let reachable = reachable.map(|it| (it.clone(), count(it)));
         let reachable = reachable.filter(|(_, it)| *it > 0);
         let counted = |(class, nodes): (Arc<NodeClass>, usize)| {
@@ -37,6 +39,9 @@ impl Schedule {
         let reason = |class: &NodeClass| {
             if lacks_gpu(class) && count(class) > 0 {
                 return "it has no GPU".to_owned();
+            }
+            if lacks_features(class) && count(class) > 0 {
+                return "the job asks for other features or GPUs".to_owned();
             }
             let first = class.nodes.first();
             let refusal = first.and_then(|node| placement.admits(node).err());
@@ -118,6 +123,17 @@ impl Schedule {
             })
         })
     }
+}
+
+/// Whether a class has all features of one of these lists. A feature counts only if it is the name or the GPU of one of the classes.
+fn has_features(class: &NodeClass, features: &[Vec<String>], classes: &[Arc<NodeClass>]) -> bool {
+    let has = |class: &NodeClass, feature: &str| {
+        let mut names = class.target.gpus.iter().chain([&class.target.name]);
+        names.any(|it| it.eq_ignore_ascii_case(feature))
+    };
+    let is_known = |feature: &str| classes.iter().any(|it| has(it, feature));
+    let has_all = |all: &Vec<String>| all.iter().all(|it| has(class, it) || !is_known(it));
+    features.is_empty() || features.iter().any(has_all)
 }
 
 /// The nodes of a class that a Pod can land on.

@@ -13,6 +13,16 @@ use imgcheck_base::reference::transport::ImageReference;
 use imgcheck_launch::Overlay;
 use imgcheck_lint::workload::Workload;
 
+/// Names the images that only a source says: a container that starts a squash file has no reference, but may have a source by its path.
+pub(super) fn name_files(workloads: &mut [Workload], sources: &BTreeMap<String, String>) {
+    let containers = workloads.iter_mut().flat_map(|it| &mut it.containers);
+    for container in containers.filter(|it| it.image.is_empty()) {
+        if sources.contains_key(&container.decided_by) {
+            container.image = std::mem::take(&mut container.decided_by);
+        }
+    }
+}
+
 /// Where the images of a request are.
 pub(super) struct Sources<'s> {
     pub checker: &'s Checker,
@@ -26,10 +36,12 @@ pub(super) struct Sources<'s> {
 impl Sources<'_> {
     /// Reads an image. A reference of a manifest is never a path: whoever writes the manifest does not choose files of this machine.
     pub fn read(&self, image: &str, architecture: &str) -> Result<(ImageFacts, Subject)> {
-        image.parse::<Name>()?;
-        let mut request = match self.sources.get(image) {
-            Some(source) => self.request.request(source).compare_with(image),
-            None => ImageRequest {
+        let mut request = match (self.sources.get(image), image.parse::<Name>()) {
+            (Some(source), Ok(_)) => self.request.request(source).compare_with(image),
+            // The path of a squash file promises nothing.
+            (Some(source), Err(_)) => self.request.request(source),
+            (None, Err(error)) => return Err(error),
+            (None, Ok(_)) => ImageRequest {
                 target: ImageReference::Reference(image.to_owned()),
                 ..self.request.request(image)
             },

@@ -226,7 +226,9 @@ impl Decision {
     }
 
     fn status(&self, answered: &Answered) -> Status {
+        let is_final = answered.unresolved.values().any(|it| it.is_final);
         let help = match self.outcome {
+            Outcome::Incomplete if is_final => words::next_step(&answered.unresolved).to_owned(),
             Outcome::Unknown => words::next_step(&answered.unresolved).to_owned(),
             _ => words::next_step_judged(&answered.judgement, self.mode == Mode::Enforce),
         };

@@ -29,8 +29,9 @@ use review::{AdmissionRequest, AdmissionResponse, Answer};
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum timeout of a webhook (Kubernetes).
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long before the API server's timeout the answer is sent.
+/// How long before the API server's timeout the answer is sent: a tenth of it, within these. The API server counts from before it connects.
 const MARGIN: Duration = Duration::from_millis(100);
+const LONGEST_MARGIN: Duration = Duration::from_millis(500);
 
 /// What an API server adds to the URL.
 #[derive(Debug, Deserialize)]
@@ -94,7 +95,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Deadline {
 
 /// How long this server may take so that the answer arrives before the API server's timeout.
 fn own_time(timeout: Duration) -> Duration {
-    timeout.saturating_sub(MARGIN).max(timeout / 2)
+    let margin = (timeout / 10).clamp(MARGIN, LONGEST_MARGIN);
+    timeout.saturating_sub(margin).max(timeout / 2)
 }
 
 /// A duration as Go writes it: `1m30s`, `10s`, `500ms`.
@@ -126,7 +128,14 @@ mod tests {
 
     #[test]
     fn the_answer_is_given_before_the_api_server_gives_up() {
-        for (timeout, own) in [(10_000, 9_900), (1_000, 900), (200, 100), (50, 25), (0, 0)] {
+        for (timeout, own) in [
+            (10_000, 9_500),
+            (3_000, 2_700),
+            (1_000, 900),
+            (200, 100),
+            (50, 25),
+            (0, 0),
+        ] {
             let (timeout, own) = (Duration::from_millis(timeout), Duration::from_millis(own));
             assert_eq!(own_time(timeout), own);
         }

@@ -150,8 +150,9 @@ pub fn next_step(unresolved: &BTreeMap<String, Unresolved>) -> &'static str {
     let mut codes = unresolved.values().map(|it| it.code);
     match codes.find(|code| *code != ErrorCode::Timeout) {
         Some(ErrorCode::Forbidden) => {
-            "trying again does not help: change the image, its credentials, or the configuration of the gate"
+            "trying again does not help: change the image, its credentials, or the configuration of the gate (`registries` and `internal-hosts` under `gate`)"
         }
+        Some(ErrorCode::Usage) => "correct the image of the container",
         Some(ErrorCode::Unauthorized) => {
             "name a Secret that may pull it under `imagePullSecrets` of the Pod or of its ServiceAccount; the gate needs the right to read that Secret"
         }

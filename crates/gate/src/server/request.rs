@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
@@ -20,6 +20,8 @@ use crate::traces::continue_trace;
 pub const MAX_BODY: usize = 3 * 1024 * 1024;
 /// Maximum time for a request, its body included. An API server waits 30 s at most.
 const LONGEST: Duration = Duration::from_secs(35);
+/// The status in log and metrics of a request whose client did not wait for the answer (as in nginx).
+const ABANDONED: u16 = 499;
 /// The header with the id of a request.
 const ID: &str = "x-request-id";
 /// The longest id that a client may choose.
@@ -57,10 +59,19 @@ pub async fn observed(State(gate): State<Gate>, request: Request, next: Next) ->
     let path = path.map_or_else(|| "other".to_owned(), |it| it.as_str().to_owned());
     let method = request.method().clone();
     let span = span(&request, &path, &id);
+    let mut abandoned = Abandoned {
+        gate: gate.clone(),
+        id: id.clone(),
+        method: method.clone(),
+        path: path.clone(),
+        start,
+        is_answered: false,
+    };
     let answered = timeout(LONGEST, next.run(request).instrument(span.clone())).await;
     let mut response = answered.unwrap_or_else(|_| {
         problem(StatusCode::REQUEST_TIMEOUT, "the request took too long").into_response()
     });
+    abandoned.is_answered = true;
     let status = response.status().as_u16();
     let seconds = start.elapsed().as_secs_f64();
     span.record("http.response.status_code", status);
@@ -73,6 +84,29 @@ pub async fn observed(State(gate): State<Gate>, request: Request, next: Next) ->
         response.headers_mut().insert(ID, value);
     }
     response
+}
+
+/// Logs and counts a request whose client disconnected before the answer, such as an API server at its timeout: the server then drops the work.
+struct Abandoned {
+    gate: Gate,
+    id: String,
+    method: Method,
+    path: String,
+    start: Instant,
+    is_answered: bool,
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let (id, method, path) = (&self.id, &self.method, self.path.as_str());
+        let seconds = self.start.elapsed().as_secs_f64();
+        let status = ABANDONED;
+        self.gate.metrics().request(path, status, seconds);
+        tracing::warn!(%id, %method, path, status, seconds, "the client disconnected before the answer");
+    }
 }
 
 /// The span of a request, with the names of OpenTelemetry; none for probes.

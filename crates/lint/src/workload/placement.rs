@@ -23,6 +23,9 @@ pub struct Placement {
     pub misspelled: BTreeSet<String>,
     /// What its queue adds: one of these, and nothing if the list is empty, because then it never starts. `None` without a queue.
     pub flavors: Option<Vec<Flavor>>,
+    /// Of these lists of features, the nodes of a Slurm job have all of one: `--constraint=h100|a100`, `--gres=gpu:h100:8`. Empty if it
+    /// demands none. What a feature means is up to the cluster.
+    pub features: Vec<Vec<String>>,
 }
 
 /// What a flavor of Kueue adds to a Pod.

@@ -4,6 +4,7 @@ use super::escape::{code, prose};
 use super::page::{Page, docs_link, severity_sign, verdict_sign};
 use crate::details::count;
 use crate::difference::{Change, Difference, Side};
+use imgcheck_base::decimal_bytes::decimal_bytes;
 use imgcheck_model::finding::{Finding, Severity};
 
 /// The changes as tables, cut at the length of a comment.
@@ -49,7 +50,7 @@ fn sides(difference: &Difference) -> String {
             "| {letter} | {sign} {} | {} | {} |\n",
             code(side.name()),
             prose(&side.platform),
-            megabytes(side.size)
+            decimal_bytes(side.size)
         )
     };
     let layers = difference.layers;
@@ -59,10 +60,6 @@ fn sides(difference: &Difference) -> String {
         side("A", &difference.from),
         side("B", &difference.to)
     )
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 fn item(finding: &Finding) -> String {

@@ -54,12 +54,12 @@ impl Ignore {
         self.expires.is_some_and(|last| today > last)
     }
 
-    /// Whether it applies to an image or file of this name. A pattern may match the name as written or in full.
+    /// Whether it applies to an image or file of this name. A pattern may match the name as written or in full, and one without a tag
+    /// every tag of a repository.
     pub fn concerns(&self, name: &str) -> bool {
-        self.image.as_ref().is_none_or(|pattern| {
-            let full = || Some(name.parse::<Name>().ok()?.canonical().to_string());
-            matches_path(name, pattern) || full().is_some_and(|full| glob(&full, pattern))
-        })
+        self.image
+            .as_ref()
+            .is_none_or(|pattern| matches_path(name, pattern) || matches_name(name, pattern))
     }
 
     /// Whether it applies to findings about this file. Without a pattern it also applies to findings about no file.
@@ -75,6 +75,21 @@ impl Ignore {
             expires: self.expires.map(|day| day.to_string()),
         }
     }
+}
+
+/// Whether a pattern matches a reference in full, or its repository.
+fn matches_name(name: &str, pattern: &str) -> bool {
+    let Ok(name) = name.parse::<Name>() else {
+        return false;
+    };
+    let repository = |name: Name| Name {
+        tag: None,
+        digest: None,
+        ..name
+    };
+    let full = name.canonical();
+    let names = [full.clone(), repository(full), repository(name)];
+    names.iter().any(|it| glob(&it.to_string(), pattern))
 }
 
 /// Whether a pattern matches a path, either of which may begin with `./`.

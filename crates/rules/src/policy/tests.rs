@@ -168,6 +168,18 @@ fn an_image_is_matched_as_written_and_in_full() {
     assert!(!ignore.concerns("nvcr.io/pytorch/pytorch:2.8.0"));
     ignore.image = Some("pytorch/*".to_owned());
     assert!(ignore.concerns("pytorch/pytorch:2.8.0"));
+    for repository in ["pytorch/pytorch", "docker.io/pytorch/pytorch", "*/pytorch"] {
+        ignore.image = Some(repository.to_owned());
+        assert!(ignore.concerns("pytorch/pytorch:2.8.0"), "{repository}");
+        let digest = format!("pytorch/pytorch@sha256:{}", "0".repeat(64));
+        assert!(ignore.concerns(&digest), "{repository}");
+        assert!(
+            !ignore.concerns("pytorch/pytorch-nightly:2.8.0"),
+            "{repository}"
+        );
+    }
+    ignore.image = Some("pytorch/pytorch:2.7.0".to_owned());
+    assert!(!ignore.concerns("pytorch/pytorch:2.8.0"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use imgcheck_base::digest::hexadecimal;
 use imgcheck_base::json_schema;
+use imgcheck_base::reference::name::Name;
 
 /// The type of [`FactsPredicate`].
 pub const FACTS: &str = "https://github.com/imgcheck/imgcheck/predicate/facts/v1";
@@ -62,7 +63,8 @@ pub struct FactsPredicate {
 pub struct VerdictPredicate {
     /// The program that judged.
     pub engine: Engine,
-    /// The reference whose promises were checked; absent if there was none.
+    /// The reference whose promises were checked, in full: `docker.io/library/ubuntu:22.04`, with its digest only if it has no tag. Absent if
+    /// there was none. Several tags of one digest make different promises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
     /// `os/architecture[/variant]`; absent for an index.
@@ -105,6 +107,22 @@ pub struct ImageVerdict {
 /// The JSON Schema of [`VerdictPredicate`].
 pub fn schema() -> Schema {
     json_schema::of_output::<VerdictPredicate>("verdict.json")
+}
+
+/// A reference as verdicts name it: in full, with its digest only if it has no tag.
+///
+/// ```
+/// use imgcheck_source::attest::predicate::judged_reference;
+///
+/// assert_eq!(judged_reference("ubuntu"), "docker.io/library/ubuntu:latest");
+/// ```
+pub fn judged_reference(reference: &str) -> String {
+    let Ok(name) = reference.parse::<Name>() else {
+        return reference.to_owned();
+    };
+    let name = name.canonical();
+    let digest = name.digest.filter(|_| name.tag.is_none());
+    Name { digest, ..name }.to_string()
 }
 
 /// A verification summary: what policy engines understand that do not know imgcheck.

@@ -23,6 +23,8 @@ const FORMATS: [&str; 2] = ["cyclonedx", "spdx"];
 /// BuildKit names the SBOM of another build stage or of the build context `sbom-NAME`, and that of the image `sbom`.
 const OTHER_STAGE: &str = "sbom-";
 const UNKNOWN: &str = "it is neither CycloneDX nor SPDX 2 in JSON";
+/// The name of this program in the bills of materials of `imgcheck attest --sbom`.
+const OWN_NAME: &str = "imgcheck";
 /// Longest name of a format and program, in characters.
 const LONGEST_TITLE: usize = 60;
 
@@ -82,7 +84,8 @@ fn is_format(kind: Option<&str>) -> bool {
 }
 
 impl Sbom {
-    /// Reads a document about the image with a digest. `None` if it is about something else: another image, or another build stage.
+    /// Reads a document about the image with a digest. `None` if it is about something else: another image, or another build stage. One that
+    /// imgcheck wrote is no claim, but what it found itself.
     ///
     /// # Errors
     /// The format is unknown.
@@ -103,6 +106,7 @@ impl Sbom {
             None => document,
         };
         match (&document.bom_format, &document.spdx_version) {
+            (Some(_), _) if document.tool()["name"] == OWN_NAME => Ok(None),
             (Some(_), _) => Ok(Some(document.cyclonedx())),
             (None, Some(_)) if document.is_other_stage() => Ok(None),
             (None, Some(_)) => Ok(Some(document.spdx())),
@@ -187,12 +191,18 @@ impl Document {
         name.starts_with(OTHER_STAGE)
     }
 
+    /// The program that wrote a document in CycloneDX.
+    fn tool(&self) -> &Value {
+        let tools = &self.metadata.tools;
+        match &tools["components"] {
+            Value::Null => &tools[0],
+            components => &components[0],
+        }
+    }
+
     fn cyclonedx(self) -> Sbom {
-        let tools = match &self.metadata.tools["components"] {
-            Value::Null => &self.metadata.tools,
-            components => components,
-        };
-        let word = |key: &str| tools[0][key].as_str().unwrap_or_default();
+        let tool = self.tool();
+        let word = |key: &str| tool[key].as_str().unwrap_or_default();
         let tool = format!("{} {}", word("name"), word("version"));
         let mut packages = Vec::new();
         let mut left = self.components;
@@ -304,6 +314,17 @@ mod tests {
         assert!(about(statement(&"1".repeat(64), "/run/src/core/sbom")));
         assert!(!about(statement(&"2".repeat(64), "/run/src/core/sbom")));
         assert!(!about(statement(&"1".repeat(64), "sbom-builder")));
+    }
+
+    #[test]
+    fn what_imgcheck_attested_itself_is_no_claim() {
+        for tools in [
+            r#"{"components": [{"type": "application", "name": "imgcheck", "version": "0.1.0"}]}"#,
+            r#"[{"name": "imgcheck", "version": "0.1.0"}]"#,
+        ] {
+            let text = format!(r#"{{"bomFormat": "CycloneDX", "metadata": {{"tools": {tools}}}}}"#);
+            assert_eq!(Sbom::parse(text.as_bytes(), IMAGE), Ok(None));
+        }
     }
 
     #[test]

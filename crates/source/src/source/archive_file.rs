@@ -37,6 +37,12 @@ impl Source for ArchiveFile {
         let path = &self.path;
         let selection = request.selection(self.reference.as_deref())?;
         let metadata = path.metadata().map_err(|error| unreadable(path, error))?;
+        if metadata.is_file() && metadata.len() == 0 {
+            return Err(
+                Error::damaged(path.display().to_string(), "the file is empty")
+                    .with_help("what wrote it failed: save the image again, and look at the error"),
+            );
+        }
         if metadata.is_file() {
             let file = File::open(path).map_err(|error| unreadable(path, error))?;
             let bytes = BufReader::with_capacity(BUFFER, file);

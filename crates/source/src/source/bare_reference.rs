@@ -44,9 +44,12 @@ impl Source for BareReference {
             (None, Some(question)) => return Err(unknown(reference, &attempts, question)),
             (None, None) => {}
         }
-        let attempts = daemon::describe_all(&attempts);
+        let tried = match attempts.iter().any(Attempt::is_unexpected) {
+            true => daemon::describe_all(&attempts),
+            false => "Docker does not run here".to_owned(),
+        };
         registry::open(reference, request)
-            .map_err(|error| error.in_context(format!("{attempts}; then the registry: ")))
+            .map_err(|error| error.in_context(format!("{tried}; then the registry: ")))
     }
 }
 
@@ -65,6 +68,8 @@ fn unknown(reference: &str, attempts: &[Attempt], question: &str) -> Error {
         false => format!(", and no such image in a container engine ({attempts})"),
     };
     let problem = format!("`{reference}`: no such command or file{engines}");
-    let help = format!("{question} docker://{reference} forces a registry");
+    let help = format!(
+        "{question} docker://{reference} forces a registry, docker-daemon:{reference} the local Docker"
+    );
     Error::usage(problem).with_help(help.trim_start())
 }

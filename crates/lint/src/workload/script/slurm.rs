@@ -1,11 +1,13 @@
 //! Slurm jobs and steps in containers, by the options of the plugin pyxis (NVIDIA/pyxis, "Usage").
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::container::{bind, command, started};
 use super::options::{CommandOption, Options};
 use crate::lint::Argument;
 use crate::workload::facts::{Container, GpuRequest, Mount};
+use crate::workload::placement::Placement;
 use crate::workload::text::Manifest;
 use imgcheck_launch::Overlay;
 
@@ -79,6 +81,10 @@ pub(super) struct Job {
     /// Whether the step starts with the entrypoint of the image; pyxis does not, unless it is told to.
     runs_entrypoint: bool,
     gpu: Option<(GpuCount, Range<usize>)>,
+    /// The type of the GPUs: `h100` of `gpu:h100:8`.
+    gpu_type: Option<String>,
+    /// Alternatives of features that nodes have.
+    constraint: Vec<Vec<String>>,
 }
 
 /// How many GPUs; `None` if the option does not say a plain number.
@@ -116,13 +122,18 @@ impl Job {
             "--container-workdir" => self.directory = Some(value),
             "--container-entrypoint" => self.runs_entrypoint = true,
             "--gpus" | "-G" | "--gpus-per-node" | "--gpus-per-task" => {
+                self.gpu_type = gpu_type(&value);
                 self.gpu = Some((number(&value), span));
             }
             "--gres" => {
                 let mut resources = value.split(',');
                 let gpu = resources.find(|it| it.split(':').next() == Some("gpu"));
-                self.gpu = gpu.map(|it| (number(it), span)).or(self.gpu.take());
+                if let Some(gpu) = gpu {
+                    self.gpu_type = gpu.strip_prefix("gpu:").and_then(gpu_type);
+                    self.gpu = Some((number(gpu), span));
+                }
             }
+            "--constraint" | "-C" => self.constraint = features(&value),
             _ => {}
         }
     }
@@ -136,6 +147,8 @@ impl Job {
     pub fn step(&self, words: &[Argument], manifest: &Manifest) -> Option<Container> {
         let mut step = Job {
             gpu: self.gpu.clone(),
+            gpu_type: self.gpu_type.clone(),
+            constraint: self.constraint.clone(),
             ..Job::default()
         };
         let mut options = Options {
@@ -154,10 +167,18 @@ impl Job {
         Some(container)
     }
 
-    /// Enroot writes `#` between registry and repository.
+    /// Enroot writes `#` between registry and repository. A path is a squash file on the nodes.
     fn started(&self, name: &str, manifest: &Manifest) -> Option<Container> {
-        let (image, span) = self.image.clone()?;
-        let image = image.trim_start_matches("docker://").replacen('#', "/", 1);
+        let (text, span) = self.image.clone()?;
+        let ends = [".sqsh", ".squashfs"];
+        let is_file = text.starts_with(['/', '.']) || ends.iter().any(|it| text.ends_with(it));
+        let (image, decided_by) = match is_file {
+            true => (String::new(), text),
+            false => {
+                let image = text.trim_start_matches("docker://");
+                (image.replacen('#', "/", 1), String::new())
+            }
+        };
         let mounts = self.mounts.iter();
         let mounts: Vec<Mount> = mounts
             .map(|(text, span)| bind(text, span.clone(), manifest))
@@ -167,7 +188,13 @@ impl Job {
             count: *count,
             location: manifest.range(span.clone()),
         });
+        let container = started(name, &image, span, manifest);
         Some(Container {
+            decided_by,
+            placement: Arc::new(Placement {
+                features: self.features(),
+                ..(*container.placement).clone()
+            }),
             overlay: Overlay {
                 other_volumes: true,
                 working_directory: self.directory.clone(),
@@ -178,9 +205,39 @@ impl Job {
             },
             mounts,
             gpu,
-            ..started(name, &image, span, manifest)
+            ..container
         })
     }
+
+    /// The alternatives of features, each with the type of the GPUs.
+    fn features(&self) -> Vec<Vec<String>> {
+        let mut alternatives = self.constraint.clone();
+        if let Some(gpu_type) = &self.gpu_type {
+            if alternatives.is_empty() {
+                alternatives.push(Vec::new());
+            }
+            let all = alternatives.iter_mut();
+            all.for_each(|it| it.push(gpu_type.clone()));
+        }
+        alternatives
+    }
+}
+
+/// The alternatives of `--constraint=a&b|c`; none if it counts nodes or groups features, because then nodes differ.
+fn features(constraint: &str) -> Vec<Vec<String>> {
+    if constraint.contains(['[', '(', '*', '$']) {
+        return Vec::new();
+    }
+    let alternatives = constraint.split('|');
+    let all = |it: &str| it.split(['&', ',']).map(str::to_owned).collect();
+    alternatives.map(all).collect()
+}
+
+/// The type in `h100:4` or `h100`; `None` if there is only a number, or several types.
+fn gpu_type(text: &str) -> Option<String> {
+    let first = text.split([':', '(']).next()?;
+    let is_type = !text.contains(',') && first.parse::<u64>().is_err() && !first.contains('$');
+    (is_type && !first.is_empty()).then(|| first.to_owned())
 }
 
 /// The number at the end of `gpu:h100:4` or `4`; an option with a type only asks for one, several types for an unknown number.

@@ -33,6 +33,8 @@ pub(super) enum Kind {
     Unreachable,
     /// The certificate is not trusted.
     Untrusted,
+    /// The server does not speak TLS.
+    NotTls,
     /// Another attempt would fail in the same way.
     Final(ErrorCode),
     /// A limit is exceeded.
@@ -98,6 +100,12 @@ impl Failure {
         if let Some(refused) = InternalAddress::cause_of(&error) {
             return Failure::new(Kind::Final(ErrorCode::Forbidden), refused.to_string());
         }
+        if error.is_connect() && find_rustls(&error).is_some_and(is_no_tls) {
+            return Failure::new(Kind::NotTls, format!("{host} does not speak TLS: {text}"))
+                .with_help(
+                    "check the port; --insecure uses plain HTTP, if the registry has no TLS",
+                );
+        }
         if error.is_connect() {
             return Failure::new(
                 Kind::Unreachable,
@@ -131,7 +139,7 @@ impl Failure {
     pub fn code(&self) -> ErrorCode {
         match self.kind {
             Kind::Temporary(code, _) | Kind::Final(code) => code,
-            Kind::Unreachable | Kind::Untrusted => ErrorCode::Unreachable,
+            Kind::Unreachable | Kind::Untrusted | Kind::NotTls => ErrorCode::Unreachable,
             Kind::Limit(_) => ErrorCode::Limit,
             Kind::Cancelled => ErrorCode::Cancelled,
             Kind::Deadline => ErrorCode::Timeout,
@@ -232,6 +240,11 @@ fn find_rustls<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Er
         };
     }
     None
+}
+
+/// Whether the server sent something other than TLS, such as an answer in plain HTTP.
+fn is_no_tls(error: &rustls::Error) -> bool {
+    matches!(error, rustls::Error::InvalidMessage(_))
 }
 
 fn is_about_certificate(error: &rustls::Error) -> bool {

@@ -126,7 +126,7 @@ fn first_that_has<T>(
         return Err(Error::not_found(reference, "no registry to ask"));
     };
     let failure = match failure.kind {
-        Kind::Final(ErrorCode::NotFound) => not_found(&repository, &manifest, failure),
+        Kind::Final(ErrorCode::NotFound) => not_found(reference, &repository, &manifest, failure),
         _ => failure,
     };
     request.bounds.cancellation.check()?;
@@ -146,28 +146,38 @@ fn manifest_name(reference: &str, name: &Name) -> Result<String> {
     }
 }
 
-/// The failure of a missing manifest, with the nearest tags.
-fn not_found(repository: &Repository, manifest: &str, failure: Failure) -> Failure {
+/// The failure of a missing manifest, with the nearest tags. The repository is named only if the reference does not: it may be that of a mirror.
+fn not_found(
+    reference: &str,
+    repository: &Repository,
+    manifest: &str,
+    failure: Failure,
+) -> Failure {
     let Failure { problem, .. } = failure;
     let Address {
         registry,
         repository: path,
         ..
     } = &repository.address;
+    let place = format!("{registry}/{path}");
+    let place = match reference.starts_with(&place) {
+        true => "the repository",
+        false => &place,
+    };
     if digest::hexadecimal(manifest).is_some() {
         return Failure::not_found(format!(
-            "manifest not found: {registry}/{path} has no manifest with this digest ({problem})"
+            "manifest not found: {place} has no manifest with this digest ({problem})"
         ))
         .with_help("it may have been deleted, or belong to another repository");
     }
     let near = repository.run(async { Ok(near_tags::near(repository, manifest).await) });
     match near.unwrap_or_default() {
         near if near.is_empty() => Failure::not_found(format!(
-            "tag or repository not found: {registry}/{path}:{manifest} ({problem})"
+            "repository not found, or {place} has no tag `{manifest}` ({problem})"
         ))
         .with_help("check the spelling of the repository and the tag"),
         near => Failure::not_found(format!(
-            "tag not found: {registry}/{path} has no tag `{manifest}` ({problem})"
+            "tag not found: {place} has no tag `{manifest}` ({problem})"
         ))
         .with_help(format!("the nearest tags are {}", near.join(", "))),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, RequestBuilder, Response, Url};
 use tokio::sync::Mutex;
 
@@ -12,7 +12,7 @@ use super::authorization::{Authorization, Authorizer, denied};
 use super::challenge::{Challenge, challenges};
 use super::client::Client;
 use super::credentials::Credentials;
-use super::failure::{Failure, Kind, interrupted};
+use super::failure::{self, Failure, Kind, interrupted};
 use super::refusal;
 use super::retry::RetryPolicy;
 use imgcheck_base::cancellation::Cancellation;
@@ -204,7 +204,10 @@ impl Repository {
 
     async fn accepted(&self, response: Response) -> Result<Response, Failure> {
         if response.status().is_success() {
-            return Ok(response);
+            return match is_web_page(&response) {
+                true => Err(self.not_a_registry(&response)),
+                false => Ok(response),
+            };
         }
         let failure = refusal::failure_of(response, self.policy()).await;
         if !matches!(
@@ -220,16 +223,26 @@ impl Repository {
         })
     }
 
+    /// The failure of an answer that is a page for people.
+    fn not_a_registry(&self, response: &Response) -> Failure {
+        let registry = &self.address.registry;
+        let host = failure::host(response);
+        Failure::damaged(format!("{host} answered with a web page (text/html), as no registry does")).with_help(format!(
+            "it may be the login page of a proxy: open https://{registry}/v2/ in a browser, and check the name of the registry and HTTPS_PROXY and NO_PROXY"
+        ))
+    }
+
     /// The start of the URLs of the registry. Where both HTTPS and HTTP are possible, the first that answers.
     async fn base(&self) -> Result<Url, Failure> {
         if self.client.offline {
-            return Err(Failure::new(
-                Kind::Final(ErrorCode::Unreachable),
-                format!(
-                    "--offline forbids requests to {}, and the cache does not contain the image",
-                    self.address.registry
-                ),
-            ));
+            let (registry, repository) = (&self.address.registry, &self.address.repository);
+            let problem = format!(
+                "--offline forbids requests to {registry}, and the cache does not contain the image"
+            );
+            let failure = Failure::new(Kind::Final(ErrorCode::Unreachable), problem);
+            return Err(failure.with_help(format!(
+                "the cache finds images by digest only, because a tag may have moved: name one that was read before {registry}/{repository}@sha256:…"
+            )));
         }
         let mut known = self.session.base.lock().await;
         if let Some(base) = known.as_ref() {
@@ -266,6 +279,10 @@ impl Repository {
                 Err(failure) => failures.push(failure),
             }
         }
+        // What the server says in plain HTTP says more.
+        if failures.len() > 1 {
+            failures.retain(|it| it.kind != Kind::NotTls);
+        }
         let mut problems: Vec<&str> = failures
             .iter()
             .map(|failure| failure.problem.as_str())
@@ -275,6 +292,15 @@ impl Repository {
         let help = failures.iter().find_map(|failure| failure.help.clone());
         Err(Failure { help, ..failure })
     }
+}
+
+/// Whether an answer is a page for people, as that of a proxy that wants a login.
+fn is_web_page(response: &Response) -> bool {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    kind.trim_start()
+        .to_ascii_lowercase()
+        .starts_with("text/html")
 }
 
 impl std::fmt::Debug for Repository {
