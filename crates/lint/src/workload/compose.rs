@@ -92,6 +92,7 @@ impl Service<'_> {
                 user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
+                programs_known: false,
                 other_search_path: may_set_path(&unknown),
             },
             env: variables,

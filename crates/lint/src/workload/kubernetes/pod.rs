@@ -105,6 +105,7 @@ impl<'p> Template<'p> {
                 user: self.user(container),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: true,
+                programs_known: false,
                 other_search_path: may_set_path(&environment.unknown),
             },
             env: environment.variables,
