@@ -78,7 +78,10 @@ fn is_final(text: &str) -> bool {
 fn name_problem(name: &str) -> Option<Problem> {
     let Some((domain, resource)) = name.split_once('/') else {
         let is_standard = STANDARD.contains(&name) || name.starts_with(HUGE_PAGES);
-        let says = "must be a standard resource type or fully qualified";
+        let says = match name {
+            "storage" => "must be a standard resource for containers",
+            _ => "must be a standard resource type or fully qualified",
+        };
         return (!is_standard).then(|| problem("unqualified", says));
     };
     let is_edge = |c: Option<char>| c.is_some_and(|it| it.is_ascii_alphanumeric());
@@ -135,15 +138,12 @@ fn limit_problem(name: &str, request: &Node, resources: &Node) -> Option<Problem
     };
     let amount = |node: &Node| Quantity::parse(node.text()?).ok()?;
     let (requested, most) = (amount(request)?, amount(limit)?);
-    let most_text = limit.text().unwrap_or_default();
-    if !may_differ && requested != most {
-        let says = format!("must be equal to {name} limit of {most_text}");
-        return Some(problem("unequal", says));
-    }
-    (requested > most).then(|| {
-        let says = format!("must be less than or equal to {name} limit of {most_text}");
-        problem("unequal", says)
-    })
+    let says = match may_differ {
+        false => format!("must be equal to {name} limit"),
+        true => format!("must be less than or equal to {name} limit"),
+    };
+    let is_refused = !may_differ && requested != most || requested > most;
+    is_refused.then(|| problem("unequal", says))
 }
 
 /// `IsNativeResource`: without a domain, or with one of Kubernetes.
