@@ -73,6 +73,8 @@ impl Quantity {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -83,7 +85,7 @@ mod tests {
         same("1.5Gi", "1536Mi");
         same("+2k", "2000.0");
         same("3u", "3000n");
-        assert!(Quantity::parse("2") > Quantity::parse("1500m"));
+        assert!(Quantity::parse("2").unwrap() > Quantity::parse("1500m").unwrap());
         for text in ["one", "true", "8gb", "8GB", "1gpu", "-x"] {
             assert_eq!(Quantity::parse(text), Err(NotAQuantity), "{text}");
         }
