@@ -21,7 +21,11 @@ use imgcheck_rules::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subject
 use imgcheck_rules::rules::{Facts, Questions, Rule};
 
 /// Rules that report a command which certainly fails.
-const COMMAND_FAILS: [&str; 2] = ["deploy-script-missing", "launch-program-missing"];
+const COMMAND_FAILS: [&str; 3] = [
+    "deploy-path-missing",
+    "deploy-script-missing",
+    "launch-program-missing",
+];
 
 /// The report of an image, and the indexes of the ignores that one of its findings matched.
 pub(crate) struct Judgement {

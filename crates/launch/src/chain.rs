@@ -22,7 +22,7 @@ use super::user::User;
 use super::value::{Cause, Status, Value};
 use super::written::Written;
 use imgcheck_base::gap::Gap;
-use imgcheck_base::lexical::name_of;
+use imgcheck_base::lexical::{is_below, name_of};
 use imgcheck_image::{Node, RootFilesystem};
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
@@ -42,6 +42,10 @@ pub(crate) struct Chain<'r, 'k> {
     pub user: User,
     /// The user of the first process.
     pub first_user: Rc<str>,
+    /// The volumes that the image declares.
+    pub image_volumes: Vec<String>,
+    /// The working directory of the first process, which the container runtime makes.
+    first_directory: String,
     pub gaps: Vec<Gap>,
     /// Files whose text is needed and was not read.
     pub missing_texts: BTreeSet<String>,
@@ -90,6 +94,7 @@ impl<'r, 'k> Chain<'r, 'k> {
         root: &'r RootFilesystem<'r>,
         knowledge: &'k Knowledge,
         overlay: &'k Overlay,
+        first: &Process,
         user: User,
     ) -> Self {
         Chain {
@@ -98,6 +103,8 @@ impl<'r, 'k> Chain<'r, 'k> {
             overlay,
             first_user: user.written.clone(),
             user,
+            image_volumes: Vec::new(),
+            first_directory: first.directory.known().unwrap_or_default().to_owned(),
             gaps: Vec::new(),
             missing_texts: BTreeSet::new(),
             started: Vec::new(),
@@ -113,6 +120,13 @@ impl<'r, 'k> Chain<'r, 'k> {
 
     pub fn is_unknown(&self, path: &str) -> bool {
         self.knowledge.is_of_host(path) || self.overlay.hides(path) || self.written.touches(path)
+    }
+
+    /// Whether the container runtime makes a directory that the image does not have: it does so for the working directory, and where it mounts volumes.
+    fn is_made(&self, path: &str) -> bool {
+        let mounted = self.overlay.volumes.iter().chain(&self.image_volumes);
+        let mut made = mounted.chain([&self.first_directory]);
+        made.any(|it| is_below(it, path))
     }
 
     /// Asks about the files as the process at hand sees them.

@@ -15,10 +15,11 @@ use imgcheck_image::Node;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StartFailure {
-    /// `user` or `group` (the image has none of this name), `missing` (the image does not have the program), `permission` (the user may not
+    /// `user` or `group` (the image has none of this name), `missing` (the image does not have the program), `script` (it does not have the script that a
+    /// shell runs), `directory` (it does not have the directory that a script changes to), `permission` (the user may not
     /// execute it), `variable` or `option` (the dynamic loader prints something instead of running it).
     pub kind: String,
-    /// The user, the group, the program as the command names it, the variable with its value, or the option.
+    /// The user, the group, the program as the command names it, the path of the script or directory, the variable with its value, or the option.
     pub subject: String,
     /// The program that does not run; empty if the container does not start.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -39,11 +40,12 @@ pub struct StartFailure {
     pub nearest: String,
 }
 
-/// A program of a script that the image does not have.
+/// A program, script or directory of a script that the image does not have.
 #[derive(Debug)]
 pub(crate) struct MissingProgram {
-    pub name: String,
-    /// The line that starts it.
+    /// What the line does: `starts …, which is not in the image`.
+    pub problem: String,
+    /// The line that needs it.
     pub cause: Rc<Cause>,
     /// What fails if the script ends there.
     pub failure: StartFailure,

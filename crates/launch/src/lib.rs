@@ -120,7 +120,8 @@ impl Launch {
         knowledge: &Knowledge,
     ) -> Self {
         let (first, command, user) = first_process(root, config, overlay);
-        let mut chain = Chain::new(root, knowledge, overlay, user.clone());
+        let mut chain = Chain::new(root, knowledge, overlay, &first, user.clone());
+        chain.image_volumes = configuration::volumes(config).to_vec();
         let cause = Rc::new(Cause {
             path: String::new(),
             layer: None,

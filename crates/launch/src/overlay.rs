@@ -50,6 +50,9 @@ pub struct Overlay {
     /// More volumes may be mounted, anywhere, or files copied.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_volumes: bool,
+    /// The directories of PATH have the programs of the image and no others, even if `other_volumes` may be mounted elsewhere.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub programs_known: bool,
     /// PATH may be set to something that is not in the input.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_search_path: bool,

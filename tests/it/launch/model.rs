@@ -111,7 +111,7 @@ fn reported(derived: &Derived) -> BTreeSet<String> {
     let rules = [
         shadowed.any(|it| it.module == "torch" && it.certain),
         stack.start_refusals.iter().any(|it| it.certain),
-        failures().any(|it| it.kind != "missing"),
+        failures().any(|it| !["missing", "script", "directory"].contains(&it.kind.as_str())),
         failures().any(|it| it.kind == "missing"),
         unreadable.any(|it| it.main),
     ];

@@ -1,5 +1,6 @@
 //! `imgcheck preflight` as a user meets it: manifests, images, nodes, places of findings, exit codes.
 
+mod certain_failures;
 mod kinds;
 mod kubernetes;
 mod node_classes;

@@ -173,9 +173,9 @@ impl Judging<'_> {
         let launch = &self.checker.knowledge.launch;
         let is_relevant = |name: &str| launch.is_relevant(name) || name.starts_with("NVIDIA_");
         let mut variables = container.env.iter().filter(|it| is_relevant(&it.name));
-        let mentioned = variables
-            .clone()
-            .find(|it| finding.message.contains(&it.name));
+        let is_in_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
+        let mut words = finding.message.split(|c| !is_in_name(c));
+        let mentioned = words.find_map(|word| container.env.iter().find(|it| it.name == word));
         let location = mentioned.map(|it| it.location.clone());
         location
             .or_else(|| container.command_location.clone())

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Chain, MAX_NESTING, MAX_SCRIPT, MAX_STEPS, is_text_unknown};
 use crate::process::Process;
-use crate::shell::{Host, Outcome, Presence};
+use crate::shell::{Host, MissingFile, Outcome, Presence};
 use crate::user::User;
 use crate::value::{Cause, Value};
 use imgcheck_image::{Access, RootFilesystem};
@@ -40,6 +40,7 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         match self.root.resolve_as(path, &self.user.credentials) {
             Ok(node) if self.is_unknown(&node.path()) => Presence::Unknown,
             Ok(node) => Presence::Exists(node),
+            Err(_) if self.is_made(path) => Presence::Unknown,
             Err(_) => Presence::Missing,
         }
     }
@@ -55,7 +56,7 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         }
         match node.text() {
             Some(text) if text.len() > MAX_SCRIPT => {
-                Err(format!("a script of more than {MAX_SCRIPT} bytes"))
+                Err(format!("which has more than {MAX_SCRIPT} bytes"))
             }
             Some(text) => Ok((text, node.layer())),
             None => {
@@ -91,6 +92,10 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         self.user = user;
         self.nesting -= 1;
         outcome
+    }
+
+    fn add_missing_file(&mut self, file: MissingFile) {
+        self.note_missing_file(file);
     }
 
     fn is_of_host(&self, path: &str) -> bool {

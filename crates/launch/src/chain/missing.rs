@@ -1,4 +1,4 @@
-//! Programs that the image does not have.
+//! Programs, scripts and directories that the image does not have.
 
 use std::rc::Rc;
 
@@ -6,10 +6,10 @@ use super::Chain;
 use crate::failure::{MissingProgram, StartFailure};
 use crate::locate::{DEFAULT_PATH, Files, Located, absolute, locate};
 use crate::process::Process;
-use crate::shell::Outcome;
+use crate::shell::{MissingFile, Outcome};
 use crate::user::User;
 use crate::value::Cause;
-use imgcheck_base::lexical::{directory_of, name_of};
+use imgcheck_base::lexical::{directory_of, is_below, name_of};
 use imgcheck_base::spelling::nearest;
 use imgcheck_image::{Access, Node};
 
@@ -17,19 +17,60 @@ impl Chain<'_, '_> {
     /// Notes a program that is not in the image. If the command itself starts it, the container fails; a script may go on.
     pub(super) fn add_missing(&mut self, process: &Process, cause: &Rc<Cause>, name: &str) {
         let is_certain = self.gaps.is_empty() && self.is_missing(process);
-        if is_certain {
-            let failure = self.missing_failure(process, cause, name);
-            match cause.line {
-                0 if self.is_main => self.failure = Some(failure),
-                _ => self.missing.push(MissingProgram {
-                    name: name.to_owned(),
-                    cause: cause.clone(),
-                    failure,
-                }),
-            }
-        }
+        let failure = is_certain.then(|| self.missing_failure(process, cause, name));
+        let problem = format!("starts `{name}`, which is not in the image");
+        self.note_failure(cause, failure, &problem);
         if self.is_main {
-            self.note_missing(cause, name);
+            self.note(cause, &problem);
+        }
+    }
+
+    /// Notes a script or directory that does not exist, as [`add_missing`](Self::add_missing) does a program.
+    pub(super) fn note_missing_file(&mut self, file: MissingFile) {
+        let verb = match file.kind {
+            "directory" => "changes to",
+            _ => "runs",
+        };
+        let problem = format!("{verb} `{}`, which is not in the image", file.name);
+        let is_certain = self.gaps.is_empty() && !self.may_exist(file.name, file.path);
+        let failure = is_certain.then(|| StartFailure {
+            kind: file.kind.to_owned(),
+            subject: file.path.to_owned(),
+            program: match file.cause.line {
+                0 => file.shell.clone(),
+                _ => String::new(),
+            },
+            path: file.cause.path.clone(),
+            layer: file.cause.layer,
+            message: file.message.clone(),
+            ..StartFailure::default()
+        });
+        self.note_failure(&file.cause, failure, &problem);
+        if self.is_main && file.kind == "script" {
+            self.note(&file.cause, &problem);
+        }
+    }
+
+    /// Whether something that is not in the image may bring a file, or another user may see it.
+    fn may_exist(&self, name: &str, path: &str) -> bool {
+        let root = self.root;
+        let is_below = |above: &String| is_below(path, above);
+        is_open(name)
+            || self.overlay.other_volumes
+            || root.resolve(path).is_ok()
+            || self.is_unknown(&root.destination(path))
+            || self.image_volumes.iter().any(is_below)
+    }
+
+    fn note_failure(&mut self, cause: &Rc<Cause>, failure: Option<StartFailure>, problem: &str) {
+        let Some(failure) = failure else { return };
+        match cause.line {
+            0 if self.is_main => self.failure = Some(failure),
+            _ => self.missing.push(MissingProgram {
+                problem: problem.to_owned(),
+                cause: cause.clone(),
+                failure,
+            }),
         }
     }
 
@@ -42,16 +83,11 @@ impl Chain<'_, '_> {
         let Some(last) = missing.into_iter().find(|it| it.cause == *last) else {
             return false;
         };
-        self.note_missing(&last.cause, &last.name);
+        self.note(&last.cause, &last.problem);
         if self.gaps.len() == 1 {
             self.failure = Some(last.failure);
         }
         true
-    }
-
-    fn note_missing(&mut self, cause: &Cause, name: &str) {
-        let problem = format!("starts `{name}`, which is not in the image");
-        self.note(cause, &problem);
     }
 
     /// Whether nothing is there for any user. The applets of a multi-call shell need no files.
@@ -74,13 +110,13 @@ impl Chain<'_, '_> {
             .then(|| absolute(name, &process.directory));
         let is_there =
             path.is_some_and(|path| path.is_none_or(|it| self.root.resolve(&it).is_ok()));
-        // What a manifest or a template leaves open.
-        let is_open = name.contains('$') || name.contains("{{");
-        let is_elsewhere =
-            self.overlay.other_volumes || (self.overlay.other_search_path && !name.contains('/'));
+        let is_on_path = !name.contains('/');
+        let overlay = self.overlay;
+        let is_elsewhere = overlay.other_volumes && !(is_on_path && overlay.programs_known)
+            || overlay.other_search_path && is_on_path;
         !is_applet
             && !is_there
-            && !is_open
+            && !is_open(name)
             && !is_elsewhere
             && matches!(locate(&files, process), Located::Missing)
     }
@@ -146,4 +182,9 @@ impl Chain<'_, '_> {
             .filter(is_program)
             .map(Node::name)
     }
+}
+
+/// Whether a manifest or a template leaves open what a name is.
+fn is_open(name: &str) -> bool {
+    name.contains('$') || name.contains("{{")
 }

@@ -1,12 +1,10 @@
 //! `export`, `local`, `unset`, `set`, `shift`, `cd`.
 
 use super::builtins::texts;
-use super::host::Presence;
 use super::interpreter::{Flow, Shell};
 use super::state::{Attribute, Contents, Variable, option_name};
 use super::words::is_name;
 use crate::value::{Status, Value};
-use imgcheck_base::lexical;
 
 /// What `export`, `readonly`, `local` and `declare` do to their variables.
 struct Declaration {
@@ -315,58 +313,6 @@ impl Shell<'_, '_> {
             None => self.write_unknown(),
         }
         self.ends(Status::Success)
-    }
-
-    pub(super) fn cd(&mut self, arguments: &[Value]) -> Flow {
-        let cause = self.command_cause();
-        let mut operands = arguments.iter();
-        let mut operand = operands.next();
-        let mut is_physical = false;
-        while let Some(option) = operand.and_then(Value::known) {
-            match option {
-                "-P" => is_physical = true,
-                "-L" | "--" => {}
-                _ => break,
-            }
-            operand = operands.next();
-        }
-        let target = match operand.map(Value::known) {
-            None => self.variable_value("HOME").ok().flatten(),
-            Some(Some("-")) => {
-                self.write_unknown();
-                self.variable_value("OLDPWD").ok().flatten()
-            }
-            Some(Some(path)) => Some(path.into()),
-            Some(None) => operand.cloned(),
-        };
-        let target = target.as_ref().and_then(Value::known);
-        let has_search = self.state.variables.contains_key("CDPATH");
-        let path = target
-            .filter(|_| !has_search)
-            .and_then(|it| self.absolute(it));
-        let Some(path) = path.map(|it| format!("/{}", lexical::normalized(&it))) else {
-            self.enter(Value::Unknown(cause));
-            return self.ends(Status::Unknown);
-        };
-        match self.host.file(&path) {
-            Presence::Exists(node) if node.is_directory() => {
-                let path = if is_physical { node.path() } else { path };
-                self.enter(path.into());
-                self.ends(Status::Success)
-            }
-            Presence::Exists(_) | Presence::Missing => self.ends(Status::Failure(None)),
-            Presence::Unknown => {
-                let before = self.state.directory.clone();
-                self.enter(before.or(&path.into(), &cause));
-                self.ends(Status::Unknown)
-            }
-        }
-    }
-
-    fn enter(&mut self, directory: Value) {
-        let before = std::mem::replace(&mut self.state.directory, directory.clone());
-        self.assign("OLDPWD", Contents::Text(before), false);
-        self.assign("PWD", Contents::Text(directory), false);
     }
 
     pub(super) fn leave_loop(&mut self, name: &str, arguments: &[Value]) -> Flow {

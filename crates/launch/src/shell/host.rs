@@ -28,6 +28,23 @@ pub enum Presence<'r> {
     Unknown,
 }
 
+/// A script or directory that a shell needs and that does not exist.
+#[derive(Debug)]
+pub struct MissingFile<'s> {
+    /// As in [`StartFailure::kind`](crate::StartFailure::kind): `script` or `directory`.
+    pub kind: &'static str,
+    /// As the command names it.
+    pub name: &'s str,
+    /// Its absolute path.
+    pub path: &'s str,
+    /// What the shell says.
+    pub message: String,
+    /// The shell that is started with the script; empty for a command of a shell.
+    pub shell: String,
+    /// The command that needs it.
+    pub cause: Rc<Cause>,
+}
+
 /// The image and the bounds of the model.
 pub trait Host<'r> {
     /// The root filesystem.
@@ -41,6 +58,9 @@ pub trait Host<'r> {
 
     /// A file by its absolute path.
     fn file(&self, path: &str) -> Presence<'r>;
+
+    /// Notes a script or directory that does not exist, which fails if the shell ends with it.
+    fn add_missing_file(&mut self, file: MissingFile);
 
     /// Whether the host provides a file, such as those of the driver.
     fn is_of_host(&self, path: &str) -> bool;

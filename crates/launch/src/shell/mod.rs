@@ -28,6 +28,6 @@ mod ways;
 mod words;
 
 pub use commands::tolerant;
-pub(super) use host::{Host, Outcome, Presence};
+pub(super) use host::{Host, MissingFile, Outcome, Presence};
 pub(super) use start::{ShellStart, run};
 pub use words::is_name;

@@ -1,8 +1,11 @@
-//! Pathname expansion on the files of the image (POSIX.1-2024, Shell Command Language, 2.6.6).
+//! `cd`, and pathname expansion on the files of the image (POSIX.1-2024, Shell Command Language, 2.6.6).
 
-use super::host::Presence;
-use super::interpreter::Shell;
+use super::host::{MissingFile, Presence};
+use super::interpreter::{Flow, Shell};
 use super::pattern::{Pattern, PatternChar, is_pattern};
+use super::state::Contents;
+use crate::value::{Status, Value};
+use imgcheck_base::lexical;
 
 /// Maximum number of paths that one pattern may match.
 const MAX_PATHS: usize = 4096;
@@ -17,6 +20,69 @@ impl Shell<'_, '_> {
                 Some(format!("{}/{path}", directory.trim_end_matches('/')))
             }
         }
+    }
+
+    pub(super) fn cd(&mut self, arguments: &[Value]) -> Flow {
+        let cause = self.command_cause();
+        let mut operands = arguments.iter();
+        let mut operand = operands.next();
+        let mut is_physical = false;
+        while let Some(option) = operand.and_then(Value::known) {
+            match option {
+                "-P" => is_physical = true,
+                "-L" | "--" => {}
+                _ => break,
+            }
+            operand = operands.next();
+        }
+        let target = match operand.map(Value::known) {
+            None => self.variable_value("HOME").ok().flatten(),
+            Some(Some("-")) => {
+                self.write_unknown();
+                self.variable_value("OLDPWD").ok().flatten()
+            }
+            Some(Some(path)) => Some(path.into()),
+            Some(None) => operand.cloned(),
+        };
+        let target = target.as_ref().and_then(Value::known);
+        let has_search = self.state.variables.contains_key("CDPATH");
+        let path = target
+            .filter(|_| !has_search)
+            .and_then(|it| self.absolute(it));
+        let Some(path) = path.map(|it| format!("/{}", lexical::normalized(&it))) else {
+            self.enter(Value::Unknown(cause));
+            return self.ends(Status::Unknown);
+        };
+        match self.host.file(&path) {
+            Presence::Exists(node) if node.is_directory() => {
+                let path = if is_physical { node.path() } else { path };
+                self.enter(path.into());
+                self.ends(Status::Success)
+            }
+            Presence::Exists(_) => self.ends(Status::Failure(None)),
+            Presence::Missing => {
+                self.host.add_missing_file(MissingFile {
+                    kind: "directory",
+                    name: target.unwrap_or_default(),
+                    path: &path,
+                    message: format!("cd: {path}: No such file or directory"),
+                    shell: String::new(),
+                    cause,
+                });
+                self.ends(Status::Failure(None))
+            }
+            Presence::Unknown => {
+                let before = self.state.directory.clone();
+                self.enter(before.or(&path.into(), &cause));
+                self.ends(Status::Unknown)
+            }
+        }
+    }
+
+    fn enter(&mut self, directory: Value) {
+        let before = std::mem::replace(&mut self.state.directory, directory.clone());
+        self.assign("OLDPWD", Contents::Text(before), false);
+        self.assign("PWD", Contents::Text(directory), false);
     }
 
     /// The paths that match, in order; the error says why they are unknown.

@@ -105,7 +105,7 @@ impl Shell<'_, '_> {
         let (text, layer) = match self.host.text(&path) {
             Ok(found) => found,
             Err(problem) => {
-                self.gap(format!("{path}, {problem}"));
+                self.gap(format!("the script {path}, {problem},"));
                 return self.ends(Status::Unknown);
             }
         };

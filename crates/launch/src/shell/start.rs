@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::host::{Host, Outcome, Presence};
+use super::host::{Host, MissingFile, Outcome, Presence};
 use super::interpreter::{Shell, Source};
 use super::parser::Until;
 use super::state::{Attribute, Contents, Options, Sink, State, Variable, option_name};
@@ -329,22 +329,24 @@ impl Shell<'_, '_> {
 
     /// Runs the file of a script.
     fn run_file(&mut self, name: &str) {
-        let mut found = self
-            .absolute(name)
-            .ok_or_else(|| "the working directory is unknown".to_owned());
+        let Some(mut path) = self.absolute(name) else {
+            self.gap(format!("the script {name} in an unknown directory"));
+            self.state.status = Status::Unknown;
+            return;
+        };
         // bash looks for it in PATH, too.
-        let is_missing = |path: &String| matches!(self.host.file(path), Presence::Missing);
-        if self.bash && !name.contains('/') && found.as_ref().is_ok_and(is_missing) {
-            found = self
-                .sourced_path(name)
-                .ok_or_else(|| "the script does not exist".to_owned());
+        if self.bash
+            && !name.contains('/')
+            && matches!(self.host.file(&path), Presence::Missing)
+            && let Some(found) = self.sourced_path(name)
+        {
+            path = found;
         }
-        let text = found.and_then(|path| match self.host.file(&path) {
-            Presence::Missing => Err("the script does not exist".to_owned()),
-            _ => self.host.text(&path).map(|text| (path, text)),
-        });
-        match text {
-            Ok((path, (text, layer))) => {
+        if matches!(self.host.file(&path), Presence::Missing) {
+            return self.lacks_script(name, &path);
+        }
+        match self.host.text(&path) {
+            Ok((text, layer)) => {
                 self.source = Source {
                     path: path.as_str().into(),
                     layer,
@@ -352,9 +354,29 @@ impl Shell<'_, '_> {
                 self.run_text(text);
             }
             Err(problem) => {
-                self.gap(format!("`{name}`: {problem}"));
+                self.gap(format!("the script {name}, {problem},"));
                 self.state.status = Status::Unknown;
             }
         }
+    }
+
+    /// The shell ends, because its script does not exist.
+    fn lacks_script(&mut self, name: &str, path: &str) {
+        let message = match self.bash {
+            true => format!("bash: {name}: No such file or directory"),
+            false => format!("sh: 0: cannot open {name}: No such file"),
+        };
+        let shell = self.chain.last();
+        let shell = shell.map(|step| step.path.clone()).unwrap_or_default();
+        let cause = self.command_cause();
+        self.host.add_missing_file(MissingFile {
+            kind: "script",
+            name,
+            path,
+            message,
+            shell,
+            cause,
+        });
+        self.state.status = Status::Failure(None);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::evidence::{Scope, Search};
 use super::facts::{
-    Container, Evidence, EvidenceKind, GpuRequest, Mount, RuntimeClass, Unknown, Variable,
-    Workload, may_set_path,
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, RefusedResource, RuntimeClass, Unknown,
+    Variable, Workload, may_set_path,
 };
 use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
@@ -92,12 +92,14 @@ impl Service<'_> {
                 user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
+                programs_known: false,
                 other_search_path: may_set_path(&unknown),
             },
             env: variables,
             unknown,
             mounts,
             gpu: self.gpu(),
+            refused_resources: self.refused_devices(),
             runtime_class: runtime.and_then(|it| {
                 Some(RuntimeClass {
                     name: it.text()?.to_owned(),
@@ -167,6 +169,26 @@ impl Service<'_> {
         volumes.filter_map(mount).collect()
     }
 
+    /// The devices that `deploy` reserves.
+    fn devices(&self) -> impl Iterator<Item = &Node> {
+        let reserved = self.service.at(["deploy", "resources", "reservations"]);
+        reserved.into_iter().flat_map(|it| it.items_of("devices"))
+    }
+
+    /// Devices without capabilities, which the schema of Compose requires (compose-spec, `schema/compose-spec.json`, `devices`).
+    fn refused_devices(&self) -> Vec<RefusedResource> {
+        let refused = self.devices().filter(|it| it.get("capabilities").is_none());
+        let refused = refused.filter(|it| it.entries().next().is_some());
+        let resource = |device: &Node| RefusedResource {
+            resource: "devices".to_owned(),
+            problem: "capabilities".to_owned(),
+            says: "capabilities is required".to_owned(),
+            location: self.manifest.location(device),
+            ..RefusedResource::default()
+        };
+        refused.map(resource).collect()
+    }
+
     /// `gpus`, devices of `deploy` with the capability `gpu`, or `runtime: nvidia`.
     fn gpu(&self) -> Option<GpuRequest> {
         let request = |resource: &str, count: Option<u64>, place: &Node| GpuRequest {
@@ -179,9 +201,7 @@ impl Service<'_> {
             let count = device.text_of("count").and_then(|it| it.parse().ok());
             count.or((ids > 0).then_some(ids))
         };
-        let reserved = self.service.at(["deploy", "resources", "reservations"]);
-        let mut devices = reserved.into_iter().flat_map(|it| it.items_of("devices"));
-        let device = devices.find(|device| {
+        let device = self.devices().find(|device| {
             let capabilities = device.get("capabilities").map(Node::texts);
             let is_gpu = capabilities.is_some_and(|all| all.iter().any(|it| it == "gpu"));
             is_gpu || device.text_of("driver") == Some("nvidia")

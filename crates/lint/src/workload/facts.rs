@@ -62,6 +62,8 @@ pub struct Container {
     pub gpu: Option<GpuRequest>,
     /// Misspelled names of GPU resources that it requests, unless a node has such a resource.
     pub misspelled_gpus: Vec<MisspelledGpu>,
+    /// Resources that the API server refuses, and so the Pod, or that Compose refuses. Only given where nothing changes them before.
+    pub refused_resources: Vec<RefusedResource>,
     /// The GPUs of the nodes that it can land on, or that it selects by their labels. Only given if its image was not read.
     pub gpus: Vec<PossibleGpu>,
     /// The network adapter for RDMA that it requests; absent if it requests none.
@@ -74,7 +76,7 @@ pub struct Container {
     /// The runtime class of its Pod, or the runtime of a Compose service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_class: Option<RuntimeClass>,
-    /// `/dev/shm` has the 64 MB that container engines give by default.
+    /// `/dev/shm` has the 64 MB that container engines give by default, or a volume that is not larger.
     pub default_shm: bool,
     /// Where its Pod may run.
     #[serde(skip)]
@@ -170,6 +172,23 @@ pub struct MisspelledGpu {
     /// The resource that it means: `nvidia.com/gpu`.
     pub meant: String,
     /// Where it is requested.
+    pub location: Location,
+}
+
+/// A resource of a container that the API server or Compose refuses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RefusedResource {
+    /// The resource as written: `nvidia.com/gpu`.
+    pub resource: String,
+    /// Its amount as written; empty if that is not text.
+    pub value: String,
+    /// `capabilities` (a device of a Compose file has none), `unknown-field` (it is beside `limits` and `requests`), `unqualified` (its name has no domain), `name`, `quantity`, `integer`, `limit` (it
+    /// has only a request), `unequal` (its request does not fit its limit).
+    pub problem: String,
+    /// What the API server or Compose says.
+    pub says: String,
+    /// Where it is.
     pub location: Location,
 }
 

@@ -17,6 +17,7 @@ pub struct Kinds {
     gpu_resources: Vec<String>,
     gpu_share_resources: Vec<String>,
     perhaps_gpu_resources: Vec<String>,
+    mig_resources: Vec<String>,
     misspelled_gpu_resources: BTreeMap<String, Vec<String>>,
     rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
@@ -143,12 +144,17 @@ impl Kinds {
         !is_other && is_listed(&self.perhaps_gpu_resources, name)
     }
 
-    /// The resource that a misspelled name of a GPU means: one that people are known to write, one in other letters, or one below a misspelled domain.
+    /// The resource that a misspelled name of a GPU means: one that people are known to write, one in other letters, one below a misspelled domain, or
+    /// that of a MIG profile with other punctuation.
     pub(super) fn misspelled_gpu(&self, name: &str) -> Option<&str> {
+        let lower = name.to_lowercase();
+        let mut profiles = self.mig_resources.iter();
+        if let Some(meant) = profiles.find(|it| is_same_word(it, &lower)) {
+            return (meant != name).then_some(meant);
+        }
         if self.is_gpu_resource(name) {
             return None;
         }
-        let lower = name.to_lowercase();
         let mut written = self.misspelled_gpu_resources.iter();
         let known = written.find(|(_, names)| names.contains(&lower));
         let known = known.map(|(meant, _)| meant.as_str());
@@ -194,6 +200,16 @@ impl Kind {
         let mut after = image.split(open.as_str()).skip(1);
         after.any(|it| !it.trim_start().starts_with('.'))
     }
+}
+
+/// Whether two texts have the same letters and digits in the same order.
+fn is_same_word(one: &str, other: &str) -> bool {
+    let letters = |text: &'_ str| {
+        text.chars()
+            .filter(char::is_ascii_alphanumeric)
+            .collect::<Vec<_>>()
+    };
+    letters(one) == letters(other)
 }
 
 /// Whether a list has a name; `*` at the end of an item stands for any text.

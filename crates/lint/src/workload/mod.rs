@@ -20,8 +20,8 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::lexical;
 
 pub use facts::{
-    Container, Evidence, EvidenceKind, GpuRequest, Mount, PossibleGpu, RdmaRequest, Role,
-    RuntimeClass, Unknown, Variable, Workload,
+    Container, Evidence, EvidenceKind, GpuRequest, Mount, PossibleGpu, RdmaRequest,
+    RefusedResource, Role, RuntimeClass, Unknown, Variable, Workload,
 };
 pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
 pub use kinds::{Kind, Kinds};

@@ -2,14 +2,17 @@
 
 mod argo;
 mod environment;
+mod mpi;
 mod objects;
 mod parts;
 mod patch;
 mod path;
 mod pod;
+mod quantity;
 mod queue;
 mod ray;
 mod reader;
+mod resources;
 mod runtime;
 mod scheduling;
 mod serving;
@@ -65,6 +68,7 @@ fn expanded(object: &Node) -> Option<Node> {
     let argo = argo::expanded(group, object);
     argo.or_else(|| tekton::expanded(group, object))
         .or_else(|| ray::expanded(group, object))
+        .or_else(|| mpi::expanded(object))
 }
 
 fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Kinds) -> Workload {
@@ -162,8 +166,11 @@ impl Reader<'_> {
         let mut brings = kind.brings_files.iter();
         let brings_files = brings.any(|path| !path::resolve(self.object, path).is_empty());
         for container in &mut containers {
-            container.default_shm &= !kind.shared_memory;
+            container.default_shm &= !kind.shared_memory || pod::mounts_shared_memory(container);
             container.overlay.other_volumes = !kind.mounts_known || brings_files;
+            if !kind.mounts_known {
+                container.refused_resources.clear();
+            }
             if kind.is_decided_later(&container.image) {
                 container.decided_by = std::mem::take(&mut container.image);
             }
@@ -175,7 +182,11 @@ impl Reader<'_> {
     fn of_structure(&self, node: &Node, group: &str, found: &mut Vec<Container>) {
         if is_pod(node) {
             let pod = self.template(node, group.to_owned());
-            return found.extend(pod.containers());
+            let containers = pod.containers().into_iter();
+            return found.extend(containers.map(|it| Container {
+                refused_resources: Vec::new(),
+                ..it
+            }));
         }
         for (key, value) in node.entries() {
             let group = key.text().filter(|it| !path::is_plain(it)).unwrap_or(group);

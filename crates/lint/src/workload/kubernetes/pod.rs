@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::environment::{Environment, expand};
+use super::quantity::Quantity;
 use super::reader::Reader;
-use super::scheduling;
+use super::{resources, scheduling};
 use crate::workload::facts::{
     Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Variable,
     may_set_path,
@@ -16,6 +17,8 @@ use imgcheck_base::document::Node;
 use imgcheck_launch::Overlay;
 
 const SHARED_MEMORY: &str = "/dev/shm";
+/// What container engines give.
+const DEFAULT_SHARED_MEMORY: &str = "64Mi";
 /// The variable by which NVIDIA's container runtime gives GPUs, and the values that give none (NVIDIA Container Toolkit, "Specialized
 /// Configurations with Docker").
 const VISIBLE_DEVICES: &str = "NVIDIA_VISIBLE_DEVICES";
@@ -102,14 +105,16 @@ impl<'p> Template<'p> {
                 user: self.user(container),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: true,
+                programs_known: false,
                 other_search_path: may_set_path(&environment.unknown),
             },
             env: environment.variables,
             unknown: environment.unknown,
-            default_shm: !host_ipc && !mounts.iter().any(|it| it.path == SHARED_MEMORY),
+            default_shm: !host_ipc && self.has_little_shared_memory(&mounts),
             mounts,
             gpu: self.gpu(container),
             misspelled_gpus: self.misspelled_gpus(container),
+            refused_resources: resources::refused(container, manifest),
             gpus: Vec::new(),
             rdma: self.rdma(container),
             may_have_gpu,
@@ -173,11 +178,26 @@ impl<'p> Template<'p> {
             .collect()
     }
 
+    /// Whether no volume gives a container more shared memory than container engines do.
+    fn has_little_shared_memory(&self, mounts: &[Mount]) -> bool {
+        let Some(mount) = mounts.iter().find(|it| it.path == SHARED_MEMORY) else {
+            return true;
+        };
+        let mut volumes = self.pod.items_of("volumes");
+        let volume = volumes.find(|it| it.text_of("name") == Some(&mount.volume));
+        let directory = volume.and_then(|it| it.get("emptyDir"));
+        let directory = directory.filter(|it| it.text_of("medium") == Some("Memory"));
+        let size = directory.and_then(|it| it.text_of("sizeLimit"));
+        let quantity = |text: &str| Quantity::parse(text).ok().flatten();
+        size.and_then(quantity)
+            .is_some_and(|it| Some(it) <= quantity(DEFAULT_SHARED_MEMORY))
+    }
+
     /// The first request for GPUs: an extended resource, or a claim (dynamic resource allocation).
     fn gpu(&self, container: &Node) -> Option<GpuRequest> {
         let (manifest, kinds) = (self.reader.manifest, self.reader.kinds);
         let request = |shares: bool| {
-            resources(container).find_map(|(key, value)| {
+            requests(container).find_map(|(key, value)| {
                 let name = key.text()?;
                 let count = value.text().and_then(|it| it.parse().ok());
                 let is_gpu = kinds.is_gpu_resource(name) && count != Some(0);
@@ -213,7 +233,7 @@ impl<'p> Template<'p> {
         let kinds = self.reader.kinds;
         let has_claim = || self.claims(container).any(|(_, class)| class.is_none());
         let has_resource = || {
-            let mut names = resources(container).filter_map(|(key, value)| {
+            let mut names = requests(container).filter_map(|(key, value)| {
                 let name = key.text()?;
                 (value.text() != Some("0")).then_some(name)
             });
@@ -243,7 +263,7 @@ impl<'p> Template<'p> {
 
     /// The first request for an adapter for RDMA.
     fn rdma(&self, container: &Node) -> Option<RdmaRequest> {
-        resources(container).find_map(|(key, value)| {
+        requests(container).find_map(|(key, value)| {
             let name = key.text()?;
             let is_rdma = self.reader.kinds.is_rdma_resource(name) && value.text() != Some("0");
             is_rdma.then(|| RdmaRequest {
@@ -293,6 +313,12 @@ impl<'p> Template<'p> {
     }
 }
 
+/// Whether the manifest mounts a volume at `/dev/shm`, which a controller leaves as it is (`addEmptyDir` in KubeRay's `common/pod.go`).
+pub(super) fn mounts_shared_memory(container: &Container) -> bool {
+    let mut mounts = container.mounts.iter();
+    mounts.any(|it| it.path == SHARED_MEMORY)
+}
+
 /// A path without slashes at its end.
 pub(super) fn trimmed(path: &str) -> String {
     match path.trim_end_matches('/') {
@@ -302,7 +328,7 @@ pub(super) fn trimmed(path: &str) -> String {
 }
 
 /// The resources that a container requests, and how much of each.
-fn resources(container: &Node) -> impl Iterator<Item = &(Node, Node)> {
+fn requests(container: &Node) -> impl Iterator<Item = &(Node, Node)> {
     let groups = ["limits", "requests"].map(|key| container.at(["resources", key]));
     groups.into_iter().flatten().flat_map(Node::entries)
 }
@@ -312,6 +338,6 @@ fn misspelled<'c>(
     container: &'c Node,
     reader: &'c Reader,
 ) -> impl Iterator<Item = (&'c Node, &'c str)> {
-    let requests = resources(container).filter(|(_, value)| value.text() != Some("0"));
+    let requests = requests(container).filter(|(_, value)| value.text() != Some("0"));
     requests.filter_map(|(key, _)| Some((key, reader.kinds.misspelled_gpu(key.text()?)?)))
 }

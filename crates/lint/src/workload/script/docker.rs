@@ -68,6 +68,7 @@ pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Conta
     Some(Container {
         overlay: Overlay {
             other_volumes: true,
+            programs_known: false,
             other_search_path: false,
             command: entrypoint,
             args: command(arguments),

@@ -197,6 +197,8 @@ impl Job {
             }),
             overlay: Overlay {
                 other_volumes: true,
+                // What an administrator mounts are data and home directories. The PATH of the image counts more than that of the job.
+                programs_known: self.mounts.iter().all(|(text, _)| !text.contains('$')),
                 working_directory: self.directory.clone(),
                 // Enroot does not look up the user of the image.
                 user: Some(String::new()),

@@ -6,6 +6,13 @@ use crate::stack::modules;
 use crate::stack::python::Environment;
 use crate::stack::python_faults::StartRefusal;
 use crate::stack::python_settings::PythonSettings;
+use imgcheck_base::{excerpt, version};
+use imgcheck_python::{Unread, syntax};
+
+/// How many characters of a program are shown.
+const SHOWN: usize = 60;
+/// Since this release, `-c` accepts a program that is indented as a whole.
+const INDENTED: &str = "3.14";
 
 impl Startup<'_, '_> {
     /// What the interpreter refuses, if it starts.
@@ -34,9 +41,18 @@ impl Startup<'_, '_> {
             let says = "ModuleNotFoundError: No module named 'encodings'";
             (setting, says.to_owned(), true)
         });
+        let code = self.options.code.as_deref().filter(|_| is_run);
+        let code = code.filter(|it| is_invalid(it, release)).map(|code| {
+            let setting = format!(
+                "-c {}",
+                excerpt::shortened(&excerpt::without_controls(code), SHOWN)
+            );
+            (setting, "SyntaxError: invalid syntax".to_owned(), true)
+        });
         let interpreter = self.resolve(&environment.interpreter);
         let refusals = refusals
             .chain(home)
+            .chain(code)
             .map(|(setting, says, certain)| StartRefusal {
                 environment: String::new(),
                 interpreter: environment.interpreter.clone(),
@@ -64,4 +80,17 @@ impl Startup<'_, '_> {
         });
         !home.is_empty() && !has_archive && !has_encodings
     }
+}
+
+/// Whether the program after `-c` is not valid in any release of Python 3. What a manifest or template leaves open is not known.
+fn is_invalid(code: &str, release: &str) -> bool {
+    let is_open = ["$(", "${", "{{"].iter().any(|it| code.contains(it));
+    let mut lines = code.lines().filter(|it| !it.trim().is_empty());
+    let is_indented = lines.next().is_some_and(|it| it.starts_with([' ', '\t']));
+    let is_python_3 = release.starts_with("3.");
+    let may_be_indented = is_indented && version::is_since(release, INDENTED);
+    is_python_3
+        && !is_open
+        && !may_be_indented
+        && syntax::with_statements(code, |_| ()) == Err(Unread::Syntax)
 }

@@ -134,6 +134,7 @@ fn a_misspelled_name_means_a_known_one() {
         "nvdia.com/gpu",
         "nvidia.co/gpu",
         "alpha.kubernetes.io/nvidia-gpu",
+        "kubernetes.io/gpu",
     ] {
         assert_eq!(misspelled(name), "nvidia.com/gpu", "{name}");
     }
@@ -142,10 +143,22 @@ fn a_misspelled_name_means_a_known_one() {
         "volcano.sh/vgpu-number"
     );
     for name in [
+        "nvidia.com/mig-1g10gb",
+        "nvidia.com/mig-1g-10gb",
+        "nvidia.com/mig_1g.10gb",
+        "nvidia.com/MIG-1g.10gb",
+    ] {
+        assert_eq!(misspelled(name), "nvidia.com/mig-1g.10gb", "{name}");
+    }
+    for name in [
         "nvidia.com/gpu",
         "nvidia.com/a100",
         "nvidia.com/gpu.shared",
         "nvidia.com/mig-1g.5gb",
+        "nvidia.com/mig-1g.10gb.me",
+        "nvidia.com/mig-1g.11gb",
+        "nvidia.com/h100",
+        "nvidia.com/H100",
         "nvidia.com/pgpu",
         "nvidia.com/vgpu",
         "nvidia.com/gpu-mem",

@@ -9,6 +9,7 @@ mod charts;
 mod gpus;
 mod projects;
 mod ray;
+mod resources;
 mod serving;
 mod tekton;
 

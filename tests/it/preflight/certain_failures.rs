@@ -1,0 +1,180 @@
+//! Containers that certainly do not run, as their manifests are written.
+
+use serde_json::{Value, json};
+
+use super::kubernetes::{GPU, pod};
+use super::{Input, containers, findings};
+
+/// The report on a manifest whose image is the sample with a shell.
+fn with_shell(text: &str) -> Value {
+    let input = Input::new(text);
+    let archive = input.path().join("shell.tar");
+    let shell = std::fs::read("/bin/sh").unwrap();
+    let config = json!({"Cmd": ["bash"], "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]});
+    let bash = testkit::file("bin/bash", shell);
+    crate::launch::archive::write(&archive, &config, &[bash]);
+    input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
+    input.json(&[]).1
+}
+
+/// The findings with this text, and the messages of gaps in the launch.
+fn shown(report: &Value, rule: &str) -> String {
+    let container = containers(report)[0];
+    let found = findings(container);
+    let found = found.into_iter().filter(|it| it.starts_with(rule));
+    let gaps = container["gaps"].as_array().unwrap().iter();
+    let gaps = gaps.filter(|it| it["code"] == "launch-not-understood");
+    let gaps = gaps.map(|it| it["message"].as_str().unwrap().to_owned());
+    found.chain(gaps).collect::<Vec<_>>().join(", ")
+}
+
+/// As for a script of Python. The runtime makes the working directory, and those of volumes.
+#[test]
+fn a_script_or_directory_of_a_shell_is_in_the_image_or_in_a_volume() {
+    let mounted = |start: &str, mount: &str| {
+        let container =
+            format!("command: {start}\nvolumeMounts: [{{name: v, mountPath: {mount}}}]");
+        pod(&container, "volumes: [{name: v, emptyDir: {}}]")
+    };
+    let finding = "deploy-path-missing 9:16";
+    for (start, mount, expected) in [
+        ("[bash, /opt/run.sh]", "/data", finding),
+        ("[bash, -c, bash /opt/run.sh]", "/data", finding),
+        ("[bash, -c, exec bash /opt/run.sh]", "/data", finding),
+        ("[bash, -c, cd /src && exec python3 x.py]", "/data", finding),
+        (
+            "[bash, -c, set -e; cd /src; python3 x.py]",
+            "/data",
+            finding,
+        ),
+        (
+            "[bash, /opt/run.sh]",
+            "/opt",
+            "the script /opt/run.sh, which the image does not decide, is not understood",
+        ),
+        (
+            "[bash, $(SCRIPT)]",
+            "/data",
+            "the command of the container runs `$(SCRIPT)`, which is not in the image",
+        ),
+    ] {
+        let report = with_shell(&mounted(start, mount));
+        assert_eq!(shown(&report, "deploy-path-missing"), expected, "{start}");
+    }
+    for (start, more) in [
+        (
+            "[bash, -c, cd /src && exec python3 -c pass]",
+            "workingDir: /src/code",
+        ),
+        (
+            "[bash, -c, cd /src && exec python3 -c pass]",
+            "volumeMounts: [{name: v, mountPath: /src/code}]",
+        ),
+        ("[bash, -c, cd /src || exec python3 -c pass]", ""),
+    ] {
+        let text = pod(
+            &format!("command: {start}\n{more}"),
+            "volumes: [{name: v, emptyDir: {}}]",
+        );
+        let report = with_shell(&text);
+        let found = findings(containers(&report)[0]);
+        assert!(
+            !found.iter().any(|it| it.contains("-missing")),
+            "{start} {more}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_program_after_c_that_is_not_valid_python() {
+    for (code, expected) in [
+        ("'import torch; print('", "python-does-not-start 8:16"),
+        ("print 1", "python-does-not-start 8:16"),
+        ("print(1)", ""),
+        ("\"match 1:\\n  case _: pass\"", ""),
+        ("print($(N))", ""),
+    ] {
+        let (_, report) =
+            Input::new(&pod(&format!("command: [python3, -c, {code}]"), "")).json(&[]);
+        assert_eq!(shown(&report, "python-does-not-start"), expected, "{code}");
+    }
+}
+
+/// The operator of MPI starts `/usr/sbin/sshd` in workers without a command.
+#[test]
+fn workers_of_mpi_start_sshd() {
+    let job = |version: &str, more: &str| {
+        format!(
+            "apiVersion: kubeflow.org/{version}\nkind: MPIJob\nmetadata: {{name: m}}\nspec:\n  mpiReplicaSpecs:\n    Worker:\n      template: {{spec: {{containers: [{{name: w, image: IMAGE{more}}}]}}}}\n"
+        )
+    };
+    for (version, more, expected) in [
+        ("v2beta1", "", "launch-program-missing 7:55"),
+        ("v2beta1", ", command: []", "launch-program-missing 7:55"),
+        ("v2beta1", ", command: [python3, -c, pass]", ""),
+        ("v1", "", ""),
+    ] {
+        let (_, report) = Input::new(&job(version, more)).json(&[]);
+        assert_eq!(
+            shown(&report, "launch-program-missing"),
+            expected,
+            "{version}{more}"
+        );
+    }
+}
+
+#[test]
+fn a_program_of_a_slurm_step_is_missing() {
+    let step = |step: &str| {
+        let text = format!("#!/bin/bash\nsrun --container-image=IMAGE {step}\n");
+        let (_, report) = Input::new(&text).json(&[]);
+        shown(&report, "launch-program-missing")
+    };
+    assert!(step("vllm serve x").starts_with("launch-program-missing 2:"));
+    assert!(step("--container-mounts=/a:/data vllm serve x").starts_with("launch-program-missing"));
+    for open in [
+        "--container-mounts=$MOUNTS vllm serve x",
+        "--container-mounts=/a:/usr/local/bin vllm serve x",
+        "/opt/run serve",
+        "python3 -c pass",
+    ] {
+        assert!(!step(open).contains("launch-program-missing"), "{open}");
+    }
+}
+
+/// The arrow points at the variable, and the help speaks of the manifest.
+#[test]
+fn a_manifest_hides_the_gpus() {
+    let text = pod(
+        &format!(
+            "command: [python3, -c, import torch]\nenv: [{{name: CUDA_VISIBLE_DEVICES, value: ''}}]\n{GPU}"
+        ),
+        "",
+    );
+    let (_, report) = Input::new(&text).json(&[]);
+    let container = containers(&report)[0];
+    let found = findings(container);
+    assert!(
+        found
+            .iter()
+            .any(|it| it.starts_with("driver-devices-hidden 9:")),
+        "{found:?}"
+    );
+    let all = container["findings"].as_array().unwrap().iter();
+    let hidden = all.clone().find(|it| it["rule"] == "driver-devices-hidden");
+    let help = hidden.unwrap()["help"].as_str().unwrap();
+    assert!(help.contains("in the manifest"), "{help}");
+}
+
+#[test]
+fn devices_of_compose_need_capabilities() {
+    let service = |device: &str| {
+        let text = format!(
+            "services:\n  a:\n    image: IMAGE\n    deploy: {{resources: {{reservations: {{devices: [{device}]}}}}}}\n"
+        );
+        let (_, report) = Input::new(&text).json(&[]);
+        shown(&report, "deploy-resources-refused")
+    };
+    assert!(service("{driver: nvidia, count: 1}").starts_with("deploy-resources-refused 4:"));
+    assert_eq!(service("{driver: nvidia, capabilities: [gpu]}"), "");
+}
