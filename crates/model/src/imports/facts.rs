@@ -93,7 +93,7 @@ pub enum AbsenceReason {
     NotInLibrary,
     /// The module is another one of the same name, which comes first in the search path: `elsewhere` is its file.
     Shadowed,
-    /// Its source is not valid Python: `elsewhere` is the file, or empty for the text after `-c`.
+    /// Its source is not valid Python: `elsewhere` is the file.
     InvalidSource,
 }
 

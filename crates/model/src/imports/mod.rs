@@ -212,7 +212,12 @@ impl<'r> Run<'_, '_, 'r> {
                 (path.as_str(), interpreter.run(facts))
             }
             PythonProgram::Code(code) => {
-                ("-c", interpreter.run(Arc::new(files::parsed(code, "-c")?)))
+                let facts = files::parsed(code, "-c")?;
+                // Why Python does not start with it is found there.
+                if facts.unread.is_some() {
+                    return Ok(());
+                }
+                ("-c", interpreter.run(Arc::new(facts)))
             }
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
             PythonProgram::Application(name) => (name.as_str(), interpreter.import(name)),

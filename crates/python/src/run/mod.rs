@@ -275,7 +275,9 @@ impl<'f, F: Files> Interpreter<'f, F> {
     /// Executes a module that is in the table.
     fn execute(&mut self, name: &str) -> Outcome {
         let facts = self.modules.get(name).and_then(|it| it.facts.clone());
-        if facts.as_ref().is_some_and(|it| it.is_invalid()) {
+        // The parser knows Python 3 only.
+        let is_invalid = facts.as_ref().is_some_and(|it| it.is_invalid());
+        if is_invalid && self.search.platform.release.0 == 3 {
             let failure = self.failure(SYNTAX_ERROR, name, None);
             let state = State::Failed(failure.clone(), self.changes());
             self.modules.set(name, state);
