@@ -55,5 +55,7 @@ fn a_pushed_image_is_judged_before_anybody_asks() {
     };
     server.wait_for("the other events", |_| events("ignored") >= 2.0);
     assert_eq!(events("queued"), 1.0);
-    assert_eq!(server.metric("imgcheck_queue_jobs"), 0.0);
+    server.wait_for("the end of the job", |server| {
+        server.metric("imgcheck_queue_jobs") == 0.0
+    });
 }

@@ -101,14 +101,19 @@ fn a_browser_shows_the_page_without_an_error_and_asks_for_nothing() {
     }
 }
 
-/// The root filesystems that the recipes made, with their configurations, healthy and broken ones.
+/// Root filesystems that the recipes made, with their configurations: a healthy one, two broken ones, and all where people look at them.
 fn real_images() -> Vec<(String, ImageReport)> {
     let directories = ["loader", "loader/faults"].map(|name| tools::real_images().join(name));
     let entries = directories
         .iter()
         .flat_map(|directory| fs::read_dir(directory).into_iter().flatten());
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.join("observed.json").exists());
+    let is_all = std::env::var_os("IMGCHECK_PAGES").is_some();
+    let some = ["cudnn-ops-missing", "libstdcxx-3.4.21", "torch-2.8.0"];
+    paths.retain(|path| {
+        let is_wanted = is_all || some.iter().any(|name| path.ends_with(name));
+        is_wanted && path.join("observed.json").exists()
+    });
     paths.sort();
     if paths.is_empty() {
         let message = format!("there is no image in {}", tools::real_images().display());

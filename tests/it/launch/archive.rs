@@ -76,6 +76,12 @@ fn stub() -> Vec<u8> {
         .unwrap()
 }
 
+/// A program that starts, and its library.
+pub fn program(path: &str) -> Vec<Item> {
+    let library = library_beside(path).map(|it| symlink(&it, LIBRARY));
+    std::iter::once(file(path, stub())).chain(library).collect()
+}
+
 /// Where a copy of the stub finds its library: `$ORIGIN/../lib`.
 fn library_beside(program: &str) -> Option<String> {
     let prefix = Path::new(program).parent()?.parent()?;

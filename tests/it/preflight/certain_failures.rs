@@ -9,10 +9,9 @@ use super::{Input, containers, findings};
 fn with_shell(text: &str) -> Value {
     let input = Input::new(text);
     let archive = input.path().join("shell.tar");
-    let shell = std::fs::read("/bin/sh").unwrap();
     let config = json!({"Cmd": ["bash"], "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]});
-    let bash = testkit::file("bin/bash", shell);
-    crate::launch::archive::write(&archive, &config, &[bash]);
+    let shell = crate::launch::archive::program("usr/bin/bash");
+    crate::launch::archive::write(&archive, &config, &shell);
     input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
     input.json(&[]).1
 }

@@ -3,7 +3,10 @@
 use imgcheck::Overlay;
 use imgcheck_elf::ElfFacts;
 use imgcheck_elf::facts::GpuCode;
+use imgcheck_image::EntryKind;
 use imgcheck_model::process::cause::{When, Without};
+
+use serde_json::json;
 
 use super::pytorch;
 use crate::sample::{Image, LOADER, SITE, elf, identified, program};
@@ -53,6 +56,23 @@ fn programs_of_gpu_libraries_are_processes_and_tools_are_not() {
     assert_eq!(facts.missing[0].library, "libserver.so");
     assert_eq!(facts.missing[0].context.when, When::Start);
     assert_eq!(facts.missing[0].elsewhere, ["/opt/server/lib/libserver.so"]);
+}
+
+#[test]
+fn the_directory_that_keeps_the_user_out_is_named() {
+    let facts = Image::python()
+        .entry("app", EntryKind::Directory)
+        .mode(0o700)
+        .text("app/main.py", "")
+        .config(json!({"Cmd": ["python3", "/app/main.py"], "User": "1000"}))
+        .loader();
+    let [unreadable] = &facts.unreadable[..] else {
+        panic!("{:?}", facts.unreadable);
+    };
+    assert_eq!(
+        (unreadable.path.as_str(), unreadable.mode.as_str()),
+        ("/app", "0700")
+    );
 }
 
 /// What the image starts must start, whether it has to do with GPUs or not.

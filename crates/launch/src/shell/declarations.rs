@@ -259,6 +259,8 @@ impl Shell<'_, '_> {
     fn set_option(&mut self, name: &str, on: bool) {
         match name {
             known if self.state.options.set(known, on) => {}
+            // dash of Debian 12 and Ubuntu 24.04 ends there.
+            "pipefail" if !self.bash => self.gap("`set -o pipefail`, which not every `sh` has"),
             "v" | "verbose" | "m" | "monitor" | "b" | "notify" | "h" | "hashall" | "B"
             | "braceexpand" | "E" | "errtrace" | "T" | "functrace" | "C" | "noclobber"
             | "pipefail" | "H" | "histexpand" | "history" | "ignoreeof" | "emacs" | "vi" => {}

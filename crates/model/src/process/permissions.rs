@@ -84,7 +84,17 @@ impl<'r> Looker<'_, 'r> {
         compiled.is_ok_and(|it| it.allows(self.user, Access::Read))
     }
 
-    fn unreadable(&self, node: Node, kind: &str) -> Unreadable {
+    /// What keeps the user from a file: the first directory on the way that the user may not search, or the file itself.
+    fn closed(&self, node: Node<'r>) -> Node<'r> {
+        let path = node.path();
+        let ends = path.match_indices('/').map(|(end, _)| end).skip(1);
+        let mut above = ends.filter_map(|end| self.root.resolve(&path[..end]).ok());
+        let closed = above.find(|it| !it.allows(self.user, Access::Execute));
+        closed.unwrap_or(node)
+    }
+
+    fn unreadable(&self, node: Node<'r>, kind: &str) -> Unreadable {
+        let node = self.closed(node);
         Unreadable {
             path: node.path(),
             layer: node.layer(),
