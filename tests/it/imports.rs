@@ -6,11 +6,11 @@ use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Overlay;
 use imgcheck_model::imports::{AbsenceReason, ImportFailure, Pythons};
 use imgcheck_model::knowledge::{self, Knowledge};
-use serde_json::{Value, json};
+use serde_json::Value;
 use testkit::{Compression, docker_archive, file, oci_layout, write_archive, write_directory};
 
 use crate::program::check;
-use crate::sample::{Image, SITE, program};
+use crate::sample::{Image, SITE};
 
 pub(crate) const LIBRARY: &str = "usr/local/lib/python3.11";
 const INIT: &str = "usr/local/lib/python3.11/site-packages/torch/__init__.py";
@@ -133,38 +133,6 @@ fn a_name_that_the_module_lacks() {
     }
 }
 
-/// A server imports its application from the working directory.
-#[test]
-fn an_application_of_a_server() {
-    let failing = |main: &str, command: &[&str]| {
-        let image = Image::python()
-            .text(&format!("{LIBRARY}/os.py"), "")
-            .text(
-                "usr/local/bin/uvicorn",
-                "#!/usr/local/bin/python3\nimport os\n",
-            )
-            .text("app/api/main.py", main)
-            .config(serde_json::json!({"Cmd": command, "WorkingDir": "/app"}));
-        failures(&image)
-    };
-    let command = ["uvicorn", "api.main:app", "--port", "80"];
-    assert_eq!(failing("import os\n", &command), []);
-    let [failure] = failing("import yaml\n", &command).try_into().unwrap();
-    assert_eq!(
-        (failure.module.as_str(), failure.importer.as_str()),
-        ("yaml", "/app/api/main.py")
-    );
-    assert!(failure.is_command && failure.certain);
-    let [failure] = failing("", &["uvicorn", "api.other:app"])
-        .try_into()
-        .unwrap();
-    assert_eq!(failure.module, "api.other");
-    assert_eq!(
-        failing("", &["uvicorn", "api.other:app", "--app-dir", "x"]),
-        []
-    );
-}
-
 #[test]
 fn a_source_that_is_not_valid_python() {
     let command = |main: &str, module: &str| {
@@ -236,65 +204,6 @@ fn an_import_in_a_function_that_the_module_calls() {
         let image = torch(&format!("{load}{rest}")).text(&below, "from torch import name\n");
         assert_eq!(failures(&image).len(), count, "{rest}");
     }
-}
-
-/// The programs of PyTorch, as pip writes them, and the module that they run.
-fn torchrun() -> Image {
-    let run = format!("{SITE}/torch/distributed/run.py");
-    torch("")
-        .text(&format!("{SITE}/torch/distributed/__init__.py"), "")
-        .text(&run, "def main(): pass\n")
-        .text(
-            "usr/local/bin/torchrun",
-            "#!/usr/local/bin/python3.11\nfrom torch.distributed.run import main\nmain()\n",
-        )
-        .mode(0o755)
-        .directory("work")
-}
-
-#[test]
-fn what_a_launcher_starts() {
-    let failed = |image: Image, command: &[&str]| {
-        let config = json!({"Cmd": command, "WorkingDir": "/work"});
-        let failures = failures(&image.config(config));
-        let failed = failures.into_iter().map(|it| (it.program, it.module));
-        failed.collect::<Vec<_>>()
-    };
-    let launchers: [&[&str]; 4] = [
-        &["torchrun", "-m"],
-        &[
-            "bash",
-            "-xc",
-            "torchrun --nproc-per-node 2 --module \"$@\"",
-            "_",
-        ],
-        &["python3.11", "-m", "torch.distributed.run", "-m"],
-        &["python3.11", "-E", "-m", "torch.distributed.launch", "-m"],
-    ];
-    let shell = |image: Image| image.elf("bin/bash", program(&[])).mode(0o755);
-    let launch = format!("{SITE}/torch/distributed/launch.py");
-    let image = || shell(torchrun()).text(&launch, "");
-    let absent = ("absent.train".to_owned(), "absent".to_owned());
-    for launcher in launchers {
-        let command = [launcher, &["absent.train"]].concat();
-        assert_eq!(
-            failed(image(), &command),
-            std::slice::from_ref(&absent),
-            "{command:?}"
-        );
-        // The working directory comes first in the search path.
-        let module = image().text("work/absent/train.py", "");
-        assert_eq!(failed(module, &command), [], "{command:?}");
-    }
-    let script = image().text("work/train.py", "import helper\nimport absent\n");
-    let script = script.text("work/helper.py", "");
-    let of_script = ("/work/train.py".to_owned(), "absent".to_owned());
-    assert_eq!(failed(script, &["torchrun", "train.py"]), [of_script]);
-    // A launcher that fails starts nothing.
-    let run = format!("{SITE}/torch/distributed/run.py");
-    let broken = image().text(&run, "import yaml\n");
-    let of_launcher = ("/usr/local/bin/torchrun".to_owned(), "yaml".to_owned());
-    assert_eq!(failed(broken, &["torchrun", "-m", "absent"]), [of_launcher]);
 }
 
 #[test]
@@ -428,43 +337,6 @@ fn a_thread_that_cannot_be_started_is_an_error() {
 }
 
 #[test]
-fn the_command_is_followed() {
-    let image = torch("").text("app/main.py", "import helper\n");
-    let image = image.text("app/helper.py", "import os\nfrom torch import absent\n");
-    let [failure] = failures(&image.clone().command(&["python3", "/app/main.py"]))
-        .try_into()
-        .unwrap();
-    assert_eq!(
-        (failure.program.as_str(), failure.is_command),
-        ("/app/main.py", true)
-    );
-    assert_eq!(
-        (failure.importer.as_str(), failure.line),
-        ("/app/helper.py", 2)
-    );
-    assert!(failure.certain);
-    let [module] = failures(&image.clone().command(&["python3", "-m", "vllm.server"]))
-        .try_into()
-        .unwrap();
-    assert_eq!((module.module.as_str(), module.line), ("vllm", 0));
-    let [code] = failures(
-        &image
-            .clone()
-            .command(&["python3", "-c", "import torch, absent"]),
-    )
-    .try_into()
-    .unwrap();
-    assert_eq!(
-        (code.program.as_str(), code.module.as_str()),
-        ("-c", "absent")
-    );
-    assert_eq!(
-        failures(&image.command(&["python3", "-c", "import torch, os"])),
-        []
-    );
-}
-
-#[test]
 fn only_what_is_imported_is_read_whatever_the_layers_are_stored_as() {
     const PYTHON: &str = "usr/lib/python3.11";
     let site = |path: &str, text: &str| file(&format!("{PYTHON}/site-packages/{path}"), text);
@@ -526,37 +398,4 @@ fn only_what_is_imported_is_read_whatever_the_layers_are_stored_as() {
             "{name}: {report}"
         );
     }
-}
-
-#[test]
-fn what_a_container_starts_in_place_of_the_command_is_read() {
-    const PYTHON: &str = "usr/lib/python3.11";
-    let layer = [
-        file("usr/bin/python3.11", std::fs::read("/bin/sh").unwrap()),
-        file(&format!("{PYTHON}/os.py"), "name = 'posix'\n"),
-        file("app/main.py", "import helper\n"),
-        file("app/helper.py", "import absent\n"),
-    ];
-    let scratch = tempfile::tempdir().unwrap();
-    write_directory(scratch.path(), &layer);
-    let overlay = Overlay {
-        command: Some(vec![
-            "/usr/bin/python3.11".to_owned(),
-            "/app/main.py".to_owned(),
-        ]),
-        ..Overlay::default()
-    };
-    let checker = Checker::builder().build().unwrap();
-    let rules = |overlays: Vec<Overlay>| {
-        let request = ImageRequest::new(scratch.path().display().to_string());
-        let mut images = checker.images(&request.launched_with(overlays)).unwrap();
-        let (facts, subject) = images.remove(0);
-        let subject = subject.launched_with(overlay.clone());
-        let findings = checker.judge(&facts, &subject).unwrap();
-        let rules = findings.iter().map(|it| it.rule.clone());
-        rules.collect::<Vec<String>>()
-    };
-    let fails = "python-import-fails".to_owned();
-    assert!(!rules(Vec::new()).contains(&fails));
-    assert!(rules(vec![overlay.clone()]).contains(&fails));
 }

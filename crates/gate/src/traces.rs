@@ -1,5 +1,5 @@
 //! Traces for a collector: OTLP over HTTP, configured by the standard variables (OpenTelemetry specification, "OTLP Exporter"). Without an
-//! endpoint there are none, and nothing is done for them.
+//! endpoint, nothing is traced, and tracing costs nothing.
 
 use std::env;
 use std::fmt;

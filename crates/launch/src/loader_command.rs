@@ -127,7 +127,7 @@ impl LoaderCommand {
             "--preload" => PRELOAD,
             "--audit" => AUDIT,
             "--inhibit-rpath" => {
-                // An empty name at the end is none, unless it is the only one.
+                // ld.so ignores an empty name at the end, unless the list has no other.
                 let list = value.strip_suffix(':').filter(|it| !it.is_empty());
                 let list = list.unwrap_or(value);
                 self.inhibit_rpath = list.split(':').map(str::to_owned).collect();

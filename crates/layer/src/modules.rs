@@ -101,7 +101,7 @@ fn whole(bytes: &dyn ReadAt, size: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The facts of a source. One in another encoding than UTF-8 must name it in its first two lines (PEP 263).
+/// The facts of a source. If it is not UTF-8, one of its first two lines must name the encoding (PEP 263).
 fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
     if let Ok(source) = str::from_utf8(source) {
         return ModuleFacts::of(source);

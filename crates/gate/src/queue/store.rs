@@ -16,7 +16,7 @@ use imgcheck_base::error::{Error, ErrorCode, Result};
 
 /// Jobs as JSON, by digest and architecture.
 const JOBS: TableDefinition<(&str, &str), &[u8]> = TableDefinition::new("jobs/v1");
-/// Containers that passed: the first day on which they would have been denied, in days of the Common Era; 0 while there is none.
+/// Containers that passed: the first day that would have denied them, in days of the Common Era, or 0 if no day has so far.
 const PASSED: TableDefinition<&[u8; 32], i32> = TableDefinition::new("passed/v1");
 /// Scans as JSON, by their id.
 const SCANS: TableDefinition<&str, &[u8]> = TableDefinition::new("scans/v1");

@@ -57,55 +57,53 @@ pub async fn observed(State(gate): State<Gate>, request: Request, next: Next) ->
     let path = request.extensions().get::<MatchedPath>();
     // Paths that nobody serves would be labels without number.
     let path = path.map_or_else(|| "other".to_owned(), |it| it.as_str().to_owned());
-    let method = request.method().clone();
     let span = span(&request, &path, &id);
-    let mut abandoned = Abandoned {
-        gate: gate.clone(),
+    let mut logged = Logged {
+        gate,
         id: id.clone(),
-        method: method.clone(),
-        path: path.clone(),
+        method: request.method().clone(),
+        path,
         start,
-        is_answered: false,
+        status: ABANDONED,
     };
     let answered = timeout(LONGEST, next.run(request).instrument(span.clone())).await;
     let mut response = answered.unwrap_or_else(|_| {
         problem(StatusCode::REQUEST_TIMEOUT, "the request took too long").into_response()
     });
-    abandoned.is_answered = true;
     let status = response.status().as_u16();
-    let seconds = start.elapsed().as_secs_f64();
+    logged.status = status;
     span.record("http.response.status_code", status);
     if status >= 500 {
         span.record("otel.status_code", "ERROR");
     }
-    gate.metrics().request(&path, status, seconds);
-    tracing::info!(%id, %method, path, status, seconds, "request");
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(ID, value);
     }
     response
 }
 
-/// Logs and counts a request whose client disconnected before the answer, such as an API server at its timeout: the server then drops the work.
-struct Abandoned {
+/// Logs and counts a request at its end. If the client disconnects before the answer, as an API server does at its timeout, the server drops the
+/// work, and this with it.
+struct Logged {
     gate: Gate,
     id: String,
     method: Method,
     path: String,
     start: Instant,
-    is_answered: bool,
+    status: u16,
 }
 
-impl Drop for Abandoned {
+impl Drop for Logged {
     fn drop(&mut self) {
-        if self.is_answered {
-            return;
-        }
-        let (id, method, path) = (&self.id, &self.method, self.path.as_str());
+        let (id, method, path, status) = (&self.id, &self.method, &*self.path, self.status);
         let seconds = self.start.elapsed().as_secs_f64();
-        let status = ABANDONED;
         self.gate.metrics().request(path, status, seconds);
-        tracing::warn!(%id, %method, path, status, seconds, "the client disconnected before the answer");
+        match status {
+            ABANDONED => {
+                tracing::warn!(%id, %method, path, status, seconds, "the client disconnected before the answer");
+            }
+            _ => tracing::info!(%id, %method, path, status, seconds, "request"),
+        }
     }
 }
 

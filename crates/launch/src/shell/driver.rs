@@ -40,7 +40,7 @@ impl Shell<'_, '_> {
     /// The directories of a list that may hold a library; `None` if that is unknown.
     fn searched(&mut self, list: &str) -> Option<Vec<String>> {
         let mut searched = Vec::new();
-        // An empty list is none; an empty element is the working directory.
+        // An empty list searches nothing; an empty element stands for the working directory.
         for entry in list.split(':').filter(|_| !list.is_empty()) {
             let path = self.absolute(if entry.is_empty() { "." } else { entry })?;
             if !self.is_of_driver(&path)? {

@@ -1,5 +1,5 @@
-//! The ELF files of a lazily read layer. Which bytes of a file are needed is unknown before its headers are there, so files are read in
-//! rounds: what is missing of any of them is fetched at once, and then those are read again.
+//! The ELF files of a lazily read layer. Only the headers of a file tell which bytes it takes to read it, so files are read in
+//! rounds: each round fetches all missing bytes at once, then reads those files again.
 
 use std::ops::Range;
 

@@ -204,12 +204,8 @@ impl Kind {
 
 /// Whether two texts have the same letters and digits in the same order.
 fn is_same_word(one: &str, other: &str) -> bool {
-    let letters = |text: &'_ str| {
-        text.chars()
-            .filter(char::is_ascii_alphanumeric)
-            .collect::<Vec<_>>()
-    };
-    letters(one) == letters(other)
+    let [one, other] = [one, other].map(|it| it.chars().filter(char::is_ascii_alphanumeric));
+    one.eq(other)
 }
 
 /// Whether a list has a name; `*` at the end of an item stands for any text.

@@ -46,16 +46,17 @@ impl<'r> Explainer<'_, '_, 'r> {
         let requirement = own.and_then(|it| requirement(it, &known));
         let bringing = self.installed(&known);
         let shadow = interpreter.shadow(&missing.module).map(|it| it.path());
-        let is_invalid = raises == SYNTAX_ERROR;
-        let invalid = is_invalid.then(|| self.file_of(interpreter, &missing.module));
-        let invalid = invalid.flatten();
-        let (reason, elsewhere) = match shadow {
-            _ if is_invalid => {
+        let invalid = match raises {
+            SYNTAX_ERROR => self.file_of(interpreter, &missing.module),
+            _ => None,
+        };
+        let (reason, elsewhere) = match (raises, shadow) {
+            (SYNTAX_ERROR, _) => {
                 let path = invalid.map(Node::path).unwrap_or_default();
                 (AbsenceReason::InvalidSource, path)
             }
-            Some(shadow) => (AbsenceReason::Shadowed, shadow),
-            None => self.reason(missing, &known, bringing),
+            (_, Some(shadow)) => (AbsenceReason::Shadowed, shadow),
+            (_, None) => self.reason(missing, &known, bringing),
         };
         ImportFailure {
             program: self.program.to_owned(),

@@ -10,7 +10,7 @@ use super::faults;
 use super::hosts::Hosts;
 use super::model::Programs;
 use super::modules::NativeModules;
-use super::program::{ModeledProcess, Program};
+use super::program::ModeledProcess;
 use super::tree::{self, ProcessTree, Tree};
 use super::{shadowed, shared_faults};
 use imgcheck_base::error::Result;
@@ -28,20 +28,21 @@ impl Programs<'_, '_> {
             ..LoaderFacts::default()
         };
         let mut tree = Tree::default();
-        let systems = self.programs.iter().chain(&self.commands);
-        let systems = systems.map(|program| &*program.system);
+        let programs = self.programs.iter().map(|it| (it, true));
+        let programs = programs.chain(self.commands.iter().map(|it| (it, false)));
+        let systems = programs.clone().map(|(program, _)| &*program.system);
         let index = Index::of(self.root, systems);
         let rebuilt = index.as_ref().and_then(Index::changed);
         let hosts = Hosts::of(self.root, rebuilt);
         let mut modules = NativeModules::new(&self.modules);
-        for program in self.programs.iter().chain(&self.commands) {
+        for (program, is_for_gpus) in programs {
             let mut process = program.play(self.root, self.knowledge)?;
-            let is_of_no_interest = self.is_command(program) && process.starts();
-            if !is_of_no_interest {
+            let is_listed = is_for_gpus || !process.starts();
+            if is_listed {
                 add(&describer, &process, index.as_ref(), &mut facts);
                 hosts.compare(&describer, program, &mut facts)?;
             }
-            if trees && (!is_of_no_interest || tree.processes.is_empty()) {
+            if trees && (is_listed || tree.processes.is_empty()) {
                 let own = facts.processes.last();
                 tree.processes.push(ProcessTree {
                     driver_libraries: own
@@ -65,10 +66,6 @@ impl Programs<'_, '_> {
         let own = own.map(|program| program.name.as_str()).collect();
         cache::add(index.as_ref(), &own, &mut facts);
         Ok((facts, tree))
-    }
-
-    fn is_command(&self, program: &Program) -> bool {
-        self.commands.iter().any(|it| std::ptr::eq(it, program))
     }
 }
 

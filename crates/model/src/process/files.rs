@@ -39,6 +39,7 @@ impl<'s> Interpreter<'s, '_> {
         if !self.modules.insert(path.clone()) {
             return Ok(());
         }
+        self.begin_module(step, &path);
         let request = OpenRequest {
             name: &path,
             caller: 0,

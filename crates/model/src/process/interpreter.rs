@@ -51,7 +51,7 @@ pub(super) struct Interpreter<'s, 'k> {
     late: Vec<(&'k LoadPlan, &'k Step)>,
     /// `import`, and then `use`.
     phase: When,
-    /// Whether the current step is optional, and what the program continues without.
+    /// Whether the current step or module is optional, and what the program continues without.
     optional: (bool, Without),
 }
 
@@ -160,14 +160,8 @@ impl<'s, 'k> Interpreter<'s, 'k> {
             StepAction::Standard(names) => {
                 let directory = self.setup.dynload.clone();
                 for name in names {
-                    let path = format!("{}/{name}.so", directory.as_deref().unwrap_or_default());
-                    let step = Step {
-                        optional: step.optional || self.knowledge.optional_modules.is_match(&path),
-                        ..step.clone()
-                    };
-                    self.optional.0 = step.optional;
                     let module = directory.as_ref().map(|found| (found.clone(), name));
-                    self.import_module(plan, &step, module)?;
+                    self.import_module(plan, step, module)?;
                 }
                 Ok(())
             }
@@ -281,6 +275,11 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         objects.any(|object| pattern.is_of(object))
     }
 
+    /// Notes the extension module that a step loads next. Its package may do without it in every step.
+    pub fn begin_module(&mut self, step: &Step, path: &str) {
+        self.optional.0 = step.optional || self.knowledge.optional_modules.is_match(path);
+    }
+
     /// Notes a failure; the import continues only after an optional step.
     pub fn settle(
         &mut self,
@@ -295,14 +294,14 @@ impl<'s, 'k> Interpreter<'s, 'k> {
         let is_of_host = self.knowledge.is_host_provided(request);
         let shown = match &step.action {
             StepAction::Choose(choice) if is_not_found(&failure) => &choice.absent,
-            _ if (step.optional || is_of_host) && is_not_found(&failure) => return Ok(()),
+            _ if (self.optional.0 || is_of_host) && is_not_found(&failure) => return Ok(()),
             _ => &step.shown,
         };
         self.playback.failures.push(LoadFailure {
             shown: shown.replace("{file}", request),
             ..LoadFailure::new(self.cause(plan), request, failure)
         });
-        match step.optional {
+        match self.optional.0 {
             true => Ok(()),
             false => Err(ImportStop::Failed),
         }

@@ -165,14 +165,12 @@ mod tests {
     use super::*;
     use crate::knowledge;
 
-    fn worker(command: &str) -> Option<Options> {
+    fn worker(command: &str) -> Option<Worker> {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         let options = Options::of(&words).unwrap();
         let catalogue = knowledge::catalogue().unwrap();
         let mut launchers = catalogue.settings.launchers.iter();
-        launchers
-            .find_map(|it| it.worker(&options))
-            .map(|it| it.options)
+        launchers.find_map(|it| it.worker(&options))
     }
 
     #[test]
@@ -189,7 +187,7 @@ mod tests {
             "python accelerate-launch train.py",
             "python deepspeed --num_gpus=8 --master_port 29501 train.py --deepspeed c.json",
         ] {
-            let script = worker(command).unwrap().script;
+            let script = worker(command).unwrap().options.script;
             assert_eq!(script.as_deref(), Some("train.py"), "{command}");
         }
     }
@@ -205,11 +203,11 @@ mod tests {
             "python -m accelerate.commands.launch -m pkg.train",
             "python deepspeed --module pkg.train",
         ] {
-            let options = worker(command).unwrap();
+            let options = worker(command).unwrap().options;
             assert_eq!(options.module.as_deref(), Some("pkg.train"), "{command}");
             assert_eq!(options.script, None, "{command}");
         }
-        let rest = worker("python -E torchrun train.py -m x").unwrap();
+        let rest = worker("python -E torchrun train.py -m x").unwrap().options;
         assert_eq!(rest.rest, ["-m", "x"]);
         assert!(!rest.ignore_environment);
     }
@@ -223,12 +221,7 @@ mod tests {
             "python gunicorn -k uvicorn.workers.UvicornWorker -w 4 -b :80 app.main:app --access-logfile -",
             "python -m gunicorn --preload app.main:create(x)",
         ] {
-            let catalogue = knowledge::catalogue().unwrap();
-            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-            let options = Options::of(&words).unwrap();
-            let mut launchers = catalogue.settings.launchers.iter();
-            let worker = launchers.find_map(|it| it.worker(&options));
-            let imported = worker.and_then(|it| it.imported);
+            let imported = worker(command).and_then(|it| it.imported);
             assert_eq!(imported.as_deref(), Some("app.main"), "{command}");
         }
         for command in [

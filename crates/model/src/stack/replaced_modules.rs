@@ -3,7 +3,7 @@
 //! Programs have copies of packages on purpose, and are installed themselves. So only what looks like something else counts: a file in
 //! place of a package, a package in place of a file, or one without most modules of the installed one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Distribution;
 use super::inventory::Inventory;
@@ -24,30 +24,21 @@ pub(super) fn replaced(
     distributions: &[Distribution],
     known: &HashSet<&str>,
 ) -> Vec<ShadowedPackage> {
-    let places = environment.sites.iter().enumerate();
-    let places: HashMap<&str, usize> = places.map(|(at, site)| (site.as_str(), at)).collect();
-    let mut installed: HashMap<String, (usize, &Distribution)> = HashMap::new();
-    for distribution in distributions {
-        if let Some(place) = places.get(distribution.site.as_str()) {
-            let name = distribution.name.replace('-', "_");
-            let modules = modules(inventory, distribution).map(str::to_owned);
-            for module in HashSet::<String>::from_iter(modules.chain([name])) {
-                let first = installed.entry(module).or_insert((*place, distribution));
-                if *place < first.0 {
-                    *first = (*place, distribution);
-                }
-            }
-        }
-    }
-    let mut found = Vec::new();
     let own = environment.sites[..environment.before_standard].iter();
-    for (place, directory) in own.enumerate() {
-        let Ok(node) = inventory.root.resolve_as(directory, user) else {
-            continue;
-        };
-        let stems: HashSet<&str> = node.children().filter_map(|it| stem(it.name())).collect();
-        let mut stems: Vec<&str> = stems.into_iter().filter(|it| !known.contains(it)).collect();
-        stems.sort_unstable();
+    let own = own.enumerate().filter_map(|(place, directory)| {
+        let node = inventory.root.resolve_as(directory, user).ok()?;
+        let stems: BTreeSet<&str> = node.children().filter_map(|it| stem(it.name())).collect();
+        Some((place, node, stems))
+    });
+    let own: Vec<_> = own.collect();
+    let wanted = own.iter().flat_map(|(_, _, stems)| stems).copied();
+    let wanted: HashSet<&str> = wanted.filter(|it| !known.contains(it)).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let installed = installed(environment, inventory, distributions, &wanted);
+    let mut found = Vec::new();
+    for (place, node, stems) in own {
         for module in stems {
             let later = installed.get(module);
             let Some((_, distribution)) = later.filter(|(at, _)| *at > place) else {
@@ -78,6 +69,33 @@ pub(super) fn replaced(
         }
     }
     found
+}
+
+/// Of some modules, the distributions that bring them, with the place of their directory in the search path. The first one counts.
+fn installed<'m, 'd>(
+    environment: &Environment,
+    inventory: &Inventory<'m>,
+    distributions: &'d [Distribution],
+    wanted: &HashSet<&'m str>,
+) -> HashMap<&'m str, (usize, &'d Distribution)> {
+    let places = environment.sites.iter().enumerate();
+    let places: HashMap<&str, usize> = places.map(|(at, site)| (site.as_str(), at)).collect();
+    let mut installed: HashMap<&str, (usize, &Distribution)> = HashMap::new();
+    for distribution in distributions {
+        let Some(place) = places.get(distribution.site.as_str()) else {
+            continue;
+        };
+        let name = distribution.name.replace('-', "_");
+        let name = wanted.get(name.as_str()).copied();
+        let modules = modules(inventory, distribution).filter(|it| wanted.contains(it));
+        for module in modules.chain(name) {
+            let first = installed.entry(module).or_insert((*place, distribution));
+            if *place < first.0 {
+                *first = (*place, distribution);
+            }
+        }
+    }
+    installed
 }
 
 /// The name of the module that a file or directory may be.

@@ -1,4 +1,4 @@
-//! Builds of conda whose name says another CUDA than the toolkit beside them.
+//! Conda builds made for a different CUDA than the toolkit installed with them, by their build strings.
 
 use crate::lint::facts::{Pin, Stage};
 use crate::lint::faults::PinConflict;

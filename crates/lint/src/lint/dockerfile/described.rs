@@ -1,4 +1,4 @@
-//! An environment that another file than a Dockerfile describes, as a stage.
+//! Treats an environment file, such as a `requirements.txt`, as the stage of a Dockerfile.
 
 use std::ops::Range;
 

@@ -74,7 +74,7 @@ fn is_final(text: &str) -> bool {
     !text.contains(['{', '$', '<'])
 }
 
-/// Why a name is none of a resource.
+/// Why the API server rejects the name of a resource.
 fn name_problem(name: &str) -> Option<Problem> {
     let Some((domain, resource)) = name.split_once('/') else {
         let is_standard = STANDARD.contains(&name) || name.starts_with(HUGE_PAGES);
@@ -110,7 +110,7 @@ fn name_problem(name: &str) -> Option<Problem> {
     Some(problem("name", says))
 }
 
-/// Why an amount is none of its resource.
+/// Why the API server rejects the amount of a resource.
 fn amount_problem(name: &str, value: &Node) -> Option<Problem> {
     let amount = match Quantity::parse(value.text()?) {
         Ok(amount) => amount?,

@@ -42,11 +42,12 @@ pub(super) fn packages(inventory: &Inventory, catalogue: &Catalogue) -> Vec<Pack
             source,
             installed_in: prefix.to_owned(),
         };
-        let paths = metadata.files.iter();
-        let paths: Vec<String> = paths.map(|it| format!("{prefix}/{it}")).collect();
-        let paths = || paths.iter().map(String::as_str);
-        packages
-            .extend(record.packages(catalogue, |row| listed(inventory, catalogue, row, paths())));
+        packages.extend(record.packages(catalogue, |row| {
+            let paths = metadata.files.iter();
+            let paths: Vec<String> = paths.map(|it| format!("{prefix}/{it}")).collect();
+            let paths = paths.iter().map(String::as_str);
+            listed(inventory, catalogue, row, paths)
+        }));
     }
     packages
 }
