@@ -3,8 +3,9 @@
 use chrono::NaiveDate;
 
 use imgcheck_base::glob::glob;
-use imgcheck_base::reference::name::Name;
 use imgcheck_model::finding::{IgnoreReason, Location};
+
+use super::image_pattern::matches_name;
 
 /// What an ignore suppresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,21 +76,6 @@ impl Ignore {
             expires: self.expires.map(|day| day.to_string()),
         }
     }
-}
-
-/// Whether a pattern matches a reference in full, or its repository.
-fn matches_name(name: &str, pattern: &str) -> bool {
-    let Ok(name) = name.parse::<Name>() else {
-        return false;
-    };
-    let repository = |name: Name| Name {
-        tag: None,
-        digest: None,
-        ..name
-    };
-    let full = name.canonical();
-    let names = [full.clone(), repository(full), repository(name)];
-    names.iter().any(|it| glob(&it.to_string(), pattern))
 }
 
 /// Whether a pattern matches a path, either of which may begin with `./`.

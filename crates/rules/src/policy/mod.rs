@@ -12,6 +12,7 @@ mod facts;
 mod file;
 pub mod gate;
 mod ignore;
+mod image_pattern;
 mod read;
 mod size;
 

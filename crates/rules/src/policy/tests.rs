@@ -183,6 +183,35 @@ fn an_image_is_matched_as_written_and_in_full() {
 }
 
 #[test]
+fn an_exemption_without_a_tag_is_for_all_tags() {
+    let gate = |image: &str| {
+        let text = format!("gate: {{exemptions: [{{image: {image}, reason: vendor image}}]}}");
+        read(&text).unwrap().gate
+    };
+    let exempts = |pattern: &str, image: &str| {
+        gate(pattern)
+            .exemption(image, "ml", day("2026-01-01"))
+            .is_some()
+    };
+    for pattern in [
+        "team/train",
+        "docker.io/team/train",
+        "team/*",
+        "team/train:1",
+    ] {
+        assert!(exempts(pattern, "team/train:1"), "{pattern}");
+    }
+    for pattern in [
+        "team/train:2",
+        "team/trainer",
+        "train",
+        "registry.example/team/train",
+    ] {
+        assert!(!exempts(pattern, "team/train:1"), "{pattern}");
+    }
+}
+
+#[test]
 fn a_finding_without_a_path_has_that_of_its_place() {
     let ignore = read("ignore: [{rule: lint-*, path: docker/*, reason: old}]").unwrap();
     let mut located = finding("lint-stub-path", "");

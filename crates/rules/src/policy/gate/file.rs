@@ -53,7 +53,7 @@ pub struct HarborEntry {
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExemptionEntry {
-    /// Pattern of image references: `registry.example/team/*`.
+    /// Pattern of image references: `registry.example/team/*`. Without a tag, it matches all tags of a repository.
     #[schemars(with = "String")]
     pub image: Spanned<String>,
     /// Pattern of namespaces; all if absent.

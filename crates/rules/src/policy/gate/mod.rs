@@ -8,6 +8,8 @@ use chrono::NaiveDate;
 pub(super) use file::GateEntry;
 use imgcheck_base::glob::glob;
 
+use super::image_pattern::matches_reference;
+
 /// How a gate answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateConfig {
@@ -88,7 +90,7 @@ pub enum OnMiss {
 /// Images that are let through unjudged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemption {
-    /// Pattern of image references.
+    /// Pattern of image references; without a tag, of all tags of a repository.
     pub image: String,
     /// Pattern of namespaces; `None` for all.
     pub namespace: Option<String>,
@@ -148,7 +150,7 @@ impl GateConfig {
         let mut exemptions = self.exemptions.iter();
         exemptions.find(|it| {
             let in_namespace = it.namespace.as_ref();
-            glob(image, &it.image)
+            matches_reference(image, &it.image)
                 && in_namespace.is_none_or(|pattern| glob(namespace, pattern))
                 && it.expires.is_none_or(|last| day <= last)
         })
