@@ -107,6 +107,31 @@ fn what_only_a_first_use_imports() {
 }
 
 #[test]
+fn a_submodule_of_a_package_that_may_bind_any_name() {
+    let image = torch("globals()[key] = 1\nfrom torch import optim as optim\n");
+    assert_eq!(failures(&image), []);
+    let optim = image.text(&format!("{SITE}/torch/optim.py"), "import absent\n");
+    let [failure] = failures(&optim).try_into().unwrap();
+    assert_eq!(failure.module, "absent");
+}
+
+#[test]
+fn the_first_optimizer_of_pytorch() {
+    let image = torch("import os\n")
+        .text(
+            &format!("{SITE}/torch/_dynamo/__init__.py"),
+            "import sympy\n",
+        )
+        .text(&format!("{SITE}/torch/_inductor/__init__.py"), "")
+        .text(&format!("{SITE}/torch/_inductor/compile_fx.py"), "");
+    let [failure] = failures(&image).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.when.as_str()),
+        ("sympy", "the first optimizer (`torch.optim.SGD(…)`)")
+    );
+}
+
+#[test]
 fn an_import_in_a_circle_within_a_package() {
     let image =
         |init: &str| torch(init).text(&format!("{SITE}/torch/part.py"), "from torch import late\n");

@@ -155,3 +155,26 @@ fn the_plugin_of_jax() {
     assert_eq!(absent(&other), none);
     assert_eq!(absent(&jax("0.5.0").text(&plugin, "")), none);
 }
+
+#[test]
+fn a_file_that_the_package_was_installed_with() {
+    let image = torch("from torch import optim as optim\n").text(
+        &format!("{SITE}/torch-2.8.0.dist-info/RECORD"),
+        "torch/__init__.py,,\ntorch/optim/__init__.py,,\ntorch/optim/adam.py,,\n",
+    );
+    let optim = image.clone().text(
+        &format!("{SITE}/torch/optim/__init__.py"),
+        "from torch.optim import adam as adam\n",
+    );
+    for (image, module, name) in [(image, "torch", "optim"), (optim, "torch.optim", "adam")] {
+        let [failure] = failures(&image).try_into().unwrap();
+        assert_eq!(
+            (failure.module.as_str(), failure.name.as_str()),
+            (module, name)
+        );
+        assert_eq!(
+            (failure.reason, failure.version.as_str()),
+            (AbsenceReason::FilesMissing, "2.8.0")
+        );
+    }
+}

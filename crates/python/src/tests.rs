@@ -241,6 +241,13 @@ fn to_go_through_the_path_of_a_package_brings_no_modules() {
 }
 
 #[test]
+fn a_name_that_is_exported_again_is_that_of_the_import() {
+    let names = |source: &str| ModuleFacts::of(source).unwrap().names;
+    assert!(names("from p import a as a").is_empty());
+    assert_eq!(names("from p import a as b"), ["b"]);
+}
+
+#[test]
 fn names_of_comprehensions_are_not_those_of_the_module() {
     let facts = ModuleFacts::of("x = [y for y in z if (w := y)]\n").unwrap();
     assert_eq!(facts.names, ["w", "x"]);

@@ -160,7 +160,8 @@ fn import(random: &mut Random, file: &str) -> String {
     let (module, name) = (random.pick(&MODULES), random.pick(&NAMES));
     match random.below(8) {
         0 | 1 => format!("import {module}"),
-        2 | 3 => format!("from {module} import {name}"),
+        2 => format!("from {module} import {name}"),
+        3 => format!("from {module} import {name} as {name}"),
         4 => format!("from {module} import *"),
         5 if file.contains('/') => format!("from . import {name}"),
         6 if file.contains("pack/") => format!("from .x import {name} as other"),

@@ -56,6 +56,9 @@ impl<'r> Explainer<'_, '_, 'r> {
                 (AbsenceReason::InvalidSource, path)
             }
             (_, Some(shadow)) => (AbsenceReason::Shadowed, shadow),
+            (_, None) if bringing.is_some_and(|it| self.lists(it, missing)) => {
+                (AbsenceReason::FilesMissing, String::new())
+            }
             (_, None) => self.reason(missing, &known, bringing),
         };
         ImportFailure {
@@ -134,6 +137,22 @@ impl<'r> Explainer<'_, '_, 'r> {
     pub fn installed(&self, name: &str) -> Option<&Distribution> {
         let mut all = self.pythons.distributions.iter();
         all.find(|it| it.name == name && self.environment.sites.contains(&it.site))
+    }
+
+    /// Whether a distribution was installed with a module, or with a submodule of the missing name.
+    fn lists(&self, distribution: &Distribution, missing: &Missing) -> bool {
+        let names = [Some(&missing.module), missing.name.as_ref()];
+        let names: Vec<String> = names.into_iter().flatten().cloned().collect();
+        let path = names.join(".").replace('.', "/");
+        let record = format!("{}/RECORD", directory_of(&distribution.path));
+        let record = self.pythons.root.resolve(&record).ok();
+        let is_it = |line: &str| {
+            let rest = line.strip_prefix(&path);
+            rest.is_some_and(|it| it.starts_with(".py,") || it.starts_with("/__init__.py,"))
+        };
+        record
+            .and_then(Node::text)
+            .is_some_and(|text| text.lines().any(is_it))
     }
 
     fn reason(

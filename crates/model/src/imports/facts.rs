@@ -54,6 +54,12 @@ pub struct ImportFailure {
 }
 
 impl ImportFailure {
+    /// Whether another one has the same cause.
+    pub(super) fn is_same(&self, other: &ImportFailure) -> bool {
+        let is_same_place = (&self.importer, self.line) == (&other.importer, other.line);
+        is_same_place && (&self.module, &self.name) == (&other.module, &other.name)
+    }
+
     /// What Python prints, and where.
     pub(super) fn shown(&self) -> String {
         let problem = match self.name.as_str() {

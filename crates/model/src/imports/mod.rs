@@ -240,7 +240,11 @@ impl<'r> Run<'_, '_, 'r> {
             let rows = knowledge.left_out(package, versions.as_ref());
             late.extend(rows.filter_map(|it| self.left_out(it, &interpreter)));
             let uses = knowledge.first_uses(package, versions.as_ref());
-            late.extend(uses.filter_map(|it| self.first_use(package, it, &mut interpreter)));
+            for first in uses {
+                let failure = self.first_use(package, first, &mut interpreter);
+                let is_known = |it: &ImportFailure| late.iter().any(|known| it.is_same(known));
+                late.extend(failure.filter(|it| !is_known(it)));
+            }
         }
         self.note(package, false, &interpreter, &outcome, imports);
         late.into_iter().for_each(|it| imports.add(Some(it)));

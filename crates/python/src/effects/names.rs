@@ -101,7 +101,7 @@ impl<'a> Effects<'a> {
                     if self.function.is_none() {
                         self.plain.insert(name, None);
                     }
-                    match name == &alias.name {
+                    match name.as_str() == alias.name.as_str() {
                         true if self.function.is_some() => {}
                         true if name == GETATTR => self.bind(name),
                         true => drop(self.constants.insert(name, None)),

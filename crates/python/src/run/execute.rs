@@ -209,6 +209,7 @@ impl<F: Files> Interpreter<'_, F> {
     fn import_name(&mut self, module: &str, name: &str) -> Outcome {
         match self.has_name(module, name) {
             Answer::Yes => return Outcome::Imported,
+            Answer::Unknown if self.imports_own(module, name) => {}
             Answer::Unknown => {
                 return match self.modules.get(module).is_some_and(|it| it.path.is_some()) {
                     // It is bound, or a submodule with its own failures.
@@ -229,5 +230,11 @@ impl<F: Files> Interpreter<'_, F> {
             }
             outcome => outcome,
         }
+    }
+    /// Whether a package that may bind any name imports a submodule that it has, as `from torch import optim` in PyTorch does: by that it
+    /// means the submodule.
+    fn imports_own(&self, package: &str, name: &str) -> bool {
+        let is_own = self.stack.last().is_some_and(|it| it.module == package);
+        is_own && !self.may_be_set(name) && self.is_there(&format!("{package}.{name}"))
     }
 }

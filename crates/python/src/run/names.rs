@@ -54,10 +54,15 @@ const OF_EVERY_MODULE: [&str; 36] = [
 impl<F: Files> Interpreter<'_, F> {
     /// Whether a module that was found may have a name: [`Answer::Yes`] if something may bind it.
     pub(super) fn has_name(&mut self, module: &str, name: &str) -> Answer {
-        if OF_EVERY_MODULE.contains(&name) || self.patched.contains(name) {
+        if self.may_be_set(name) {
             return Answer::Unknown;
         }
         self.binds(module, name, &mut HashSet::new())
+    }
+
+    /// Whether a module may have a name that its text does not bind.
+    pub(super) fn may_be_set(&self, name: &str) -> bool {
+        OF_EVERY_MODULE.contains(&name) || self.patched.contains(name)
     }
 
     fn binds(&mut self, module: &str, name: &str, seen: &mut HashSet<String>) -> Answer {

@@ -191,6 +191,7 @@ impl PythonFacts {
         });
         let mut overwritten = self.overwritten_files.iter();
         let mut incomplete = self.incomplete_distributions.iter();
+        let mut damaged = incomplete.clone().flat_map(|it| &it.damaged);
         let mut broken = self.broken_environments.iter();
         let mut shadowed = self.shadowed_packages.iter();
         let mut failures = self.import_failures.iter();
@@ -201,6 +202,7 @@ impl PythonFacts {
                     .find(|it| it.files.first().is_some_and(|it| it == path))?
                     .layer
             })
+            .or_else(|| damaged.find(|it| it.path == path)?.layer)
             .or_else(|| incomplete.find(|it| it.metadata == path)?.layer)
             .or_else(|| broken.find(|it| it.interpreter == path)?.layer)
             .or_else(|| shadowed.find(|it| it.executed == path)?.layer)

@@ -1,11 +1,11 @@
-//! Python distributions without some of the modules that their RECORD lists.
+//! Python distributions without some of the modules and libraries that their RECORD lists.
 
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::listed_files::{LEFT_OUT, is_missing_module};
+use super::listed_files::{LEFT_OUT, is_damaged, is_missing_module};
 use super::record::{Line, lines};
 use crate::stack::inventory::Inventory;
 use crate::stack::{Distribution, Environment};
@@ -34,6 +34,20 @@ pub struct IncompleteDistribution {
     pub files: Vec<String>,
     /// How many modules are missing.
     pub count: usize,
+    /// The first of its libraries that are empty or cut off.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedLibrary>,
+}
+
+/// A library that is empty or cut off.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DamagedLibrary {
+    /// Its path.
+    pub path: String,
+    /// Its layer index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<usize>,
 }
 
 /// The incomplete distributions of the environments. Of two versions of one distribution, it is not known which one's files are there.
@@ -54,12 +68,17 @@ pub(in crate::stack) fn incomplete(
     let mut left = MODULES;
     let found = distributions.iter().filter(is_searched).filter_map(|it| {
         let modules = lines(inventory, it)?.filter(|it| is_module(it.path));
+        let mut damaged = Vec::new();
         let missing = modules.take(left).filter(|line| {
             left = left.saturating_sub(1);
-            is_missing_module(inventory, &format!("{}/{}", it.site, line.path))
+            let path = format!("{}/{}", it.site, line.path);
+            if damaged.len() < LISTED {
+                damaged.extend(damaged_library(inventory, line, &path));
+            }
+            is_missing_module(inventory, &path)
         });
         let missing: Vec<Line> = missing.collect();
-        (!missing.is_empty()).then(|| IncompleteDistribution {
+        (!missing.is_empty() || !damaged.is_empty()).then(|| IncompleteDistribution {
             name: it.name.clone(),
             version: it.version.clone(),
             metadata: it.path.clone(),
@@ -70,9 +89,22 @@ pub(in crate::stack) fn incomplete(
                 .take(LISTED)
                 .map(|it| it.path.to_owned())
                 .collect(),
+            damaged,
         })
     });
     found.collect()
+}
+
+/// A library that is there, and is not what its distribution contained.
+fn damaged_library(inventory: &Inventory, line: &Line, path: &str) -> Option<DamagedLibrary> {
+    if line.path.ends_with(".py") || line.size.parse() == Ok(0_u64) {
+        return None;
+    }
+    let file = inventory.root.resolve(path).ok();
+    file.filter(|it| is_damaged(*it)).map(|it| DamagedLibrary {
+        path: path.to_owned(),
+        layer: it.layer(),
+    })
 }
 
 /// Whether a path is that of a module which something may import, or of a library which something may load.

@@ -161,7 +161,8 @@ pub(super) struct Line<'r> {
     /// Relative to the directory that the distribution is installed in.
     pub path: &'r str,
     hash: &'r str,
-    size: &'r str,
+    /// In bytes, as written.
+    pub size: &'r str,
 }
 
 /// The lines of the RECORD of a distribution, as far as the facts of the layer have them; `None` without RECORD.
