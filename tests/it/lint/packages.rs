@@ -117,6 +117,18 @@ fn packages_are_found_however_they_are_installed() {
         ),
         ("FROM a\nSHELL [\"powershell\"]\nRUN pip install x", vec![]),
         (
+            "FROM a AS b\nSHELL [\"conda\", \"run\", \"--no-capture-output\", \"-n\", \"e\", \"/bin/bash\", \"-c\"]\nRUN pip install x\nFROM b\nRUN conda install y\nRUN [\"pip\", \"install\", \"z\"]\nSHELL [\"/bin/bash\", \"-lc\"]\nRUN pip install v",
+            vec!["0: x in e", "1: x in e", "1: y in e", "1: z", "1: v"],
+        ),
+        (
+            "FROM a\nSHELL [\"micromamba\", \"run\", \"--cwd\", \"/x\", \"-p\", \"/e\", \"bash\", \"-c\"]\nRUN <<E\npip install x\n/v/bin/pip install y\nconda run -n f pip install z\nE\n",
+            vec!["0: x in /e", "0: y in /v", "0: z in f"],
+        ),
+        (
+            "FROM a\nSHELL [\"/opt/conda/bin/mamba\", \"run\", \"--name=e\", \"bash\", \"-c\"]\nRUN pip install x",
+            vec!["0: x in e"],
+        ),
+        (
             "FROM a\nRUN pip install -e . ./b c.whl git+https://x/y 'z @ https://x/z-1.0+cu118-py3-none-any.whl'",
             vec![
                 "0: git+https://x/y",

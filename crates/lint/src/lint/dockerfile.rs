@@ -26,6 +26,7 @@ use self::state::{State, finish};
 use super::context::Context;
 use super::facts::{Base, Stage};
 use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
+use super::install::Argument;
 use super::script::Script;
 use super::stage::{Recorder, too_many};
 use super::text::Text;
@@ -126,15 +127,13 @@ impl<'r> Reader<'r> {
                 return self.copied(&add.options, &add.src, &add.dest);
             }
             Instruction::Shell(shell) => {
-                let program = shell
-                    .arguments
-                    .first()
-                    .map(|word| word.value.to_ascii_lowercase());
-                let program = program.unwrap_or_default();
+                let words = shell.arguments.iter().map(|word| Argument {
+                    text: word.value.as_ref().to_owned(),
+                    known: true,
+                    span: word.span.clone(),
+                });
                 if let Some(stage) = self.stages.last_mut() {
-                    stage.foreign_shell = ["cmd", "powershell", "pwsh"]
-                        .iter()
-                        .any(|name| program.contains(name));
+                    stage.shell(&words.collect::<Vec<_>>());
                 }
             }
             Instruction::Run(run) => return self.run(&run),

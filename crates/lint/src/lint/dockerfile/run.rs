@@ -8,7 +8,7 @@ use super::super::facts::SearchDirectory;
 use super::super::install::{Argument, unwrapped};
 use super::super::script::Script;
 use super::super::text::Text;
-use super::copies::absolute;
+use super::copies::{absolute, place};
 use super::session::{SHELLS, Session, activate, assign, inline_script, script_path};
 use super::state::{MAX_PARTS, State};
 use imgcheck_base::error::Result;
@@ -31,7 +31,11 @@ impl State<'_> {
         if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
             return Ok(());
         }
-        self.script(text, script, &mut Session::default())
+        let mut session = Session {
+            active: self.shell_environment.as_deref().map(place),
+            ..Session::default()
+        };
+        self.script(text, script, &mut session)
     }
 
     /// Reads a command in the exec form.
