@@ -296,3 +296,43 @@ fn removed_packages_are_not_compared_later() {
     let late = "FROM python:3.11\nRUN pip uninstall -y torchvision\nRUN pip install torch==2.8.0 torchvision==0.19.0\n";
     assert_eq!(said("Dockerfile", late).1.len(), 1);
 }
+
+#[test]
+fn a_project_of_poetry_has_a_python_and_ranges() {
+    let project = |python: &str, torch: &str, torchvision: &str| {
+        let text = format!(
+            "[tool.poetry.dependencies]\npython = \"{python}\"\ntorch = \"{torch}\"\ntorchvision = \"{torchvision}\"\n"
+        );
+        said("pyproject.toml", &text)
+    };
+    let (code, messages) = project("^3.13", "2.4.1", "^0.20");
+    assert_eq!(code, 1);
+    let expected = [
+        "error: PyTorch 2.4.1 has no build for Python 3.13",
+        "error: `torchvision ^0.20` is for PyTorch 2.5.0 or 2.5.1, but `torch 2.4.1` is requested",
+    ];
+    for message in expected {
+        assert!(messages.iter().any(|it| it == message), "{messages:?}");
+    }
+    for (python, torch, torchvision) in [
+        ("^3.10", "2.4.1", "^0.19"),
+        (">=3.9,<4.0", "2.9.1", "^0.24"),
+        ("^3.9 || ^3.13", "2.4.1", ">=0.19"),
+        ("~3.12", "^2.4", "0.20.1"),
+        ("*", "2.4.1", "*"),
+    ] {
+        assert_eq!(
+            project(python, torch, torchvision),
+            (0, vec![]),
+            "{python} {torch} {torchvision}"
+        );
+    }
+    let standard = |python: &str| {
+        let text = format!(
+            "[project]\nrequires-python = \"{python}\"\ndependencies = [\"torch==2.4.1\"]\n"
+        );
+        said("pyproject.toml", &text).1
+    };
+    assert_eq!(standard(">=3.13"), [expected[0]]);
+    assert!(standard(">=3.9").is_empty());
+}
