@@ -13,6 +13,7 @@ mod run;
 mod search_path;
 mod session;
 mod state;
+mod system_pip;
 mod venv;
 
 use std::collections::{BTreeMap, HashMap};
@@ -120,10 +121,12 @@ impl<'r> Reader<'r> {
             Instruction::Label(label) => return self.pairs("LABEL", label.arguments.span),
             Instruction::Copy(copy) => {
                 self.documents(copy.copy.span.start, &copy.dest.value);
+                self.system_pip_files(&copy.dest.value);
                 return self.copied(&copy.options, &copy.src, &copy.dest);
             }
             Instruction::Add(add) => {
                 self.documents(add.add.span.start, &add.dest.value);
+                self.system_pip_files(&add.dest.value);
                 return self.copied(&add.options, &add.src, &add.dest);
             }
             Instruction::Shell(shell) => {

@@ -51,6 +51,7 @@ impl State<'_> {
         });
         let words: Vec<Argument> = words.collect();
         let words = self.unwrapped(&words);
+        self.has_own_pip = true;
         if let Some(script) = inline_script(words) {
             let (inner, at) = (&script.text, script.span.start);
             // The position may be that of a quote. Escapes in the script would shift what follows.
@@ -168,6 +169,12 @@ impl State<'_> {
         {
             self.nested(text, body, conditional, session)?;
         }
+        let is_certain = !conditional && !session.conditional && !script.text.contains("||");
+        self.system_pip(
+            text,
+            (command, &words),
+            is_certain && session.active.is_none(),
+        );
         if assign(&words, conditional, session) {
             return Ok(());
         }

@@ -38,6 +38,8 @@ pub struct State<'c> {
     pub foreign_shell: bool,
     /// The Python environment in which `SHELL` runs commands.
     pub shell_environment: Option<String>,
+    /// Whether pip may not be that of the distribution as it is, or is judged.
+    pub has_own_pip: bool,
     /// Configuration files of the dynamic loader that were written, with their directories.
     pub written: Vec<(String, Vec<SearchDirectory>)>,
     env: BTreeMap<String, String>,
@@ -81,6 +83,7 @@ impl<'c> State<'c> {
             directory: "/".to_owned(),
             foreign_shell: false,
             shell_environment: None,
+            has_own_pip: false,
             written: Vec::new(),
             env: BTreeMap::new(),
         }
@@ -94,6 +97,7 @@ impl<'c> State<'c> {
             env: self.env.clone(),
             foreign_shell: self.foreign_shell,
             shell_environment: self.shell_environment.clone(),
+            has_own_pip: self.has_own_pip,
             copies: self.copies.clone(),
             foreign: self.foreign.clone(),
             clones: self.clones.clone(),
@@ -146,6 +150,7 @@ impl<'c> State<'c> {
             known,
             keeps,
         } = setting;
+        self.system_pip_variable(&variable.name);
         if !keeps {
             let earlier = self.stage.env.iter_mut();
             let earlier = earlier.filter(|earlier| earlier.name == variable.name);
@@ -177,6 +182,7 @@ impl<'c> State<'c> {
             .iter()
             .any(|name| program.contains(name));
         self.shell_environment = shell_environment(words);
+        self.has_own_pip |= self.foreign_shell || self.shell_environment.is_some();
     }
 
     /// The Python environment of commands without a path; empty for the default one.
