@@ -5,6 +5,7 @@ mod inputs;
 mod packages;
 mod public_faults;
 mod reports;
+mod system_pip;
 
 use crate::program;
 use std::fs;

@@ -117,6 +117,18 @@ fn packages_are_found_however_they_are_installed() {
         ),
         ("FROM a\nSHELL [\"powershell\"]\nRUN pip install x", vec![]),
         (
+            "FROM a AS b\nSHELL [\"conda\", \"run\", \"--no-capture-output\", \"-n\", \"e\", \"/bin/bash\", \"-c\"]\nRUN pip install x\nFROM b\nRUN conda install y\nRUN [\"pip\", \"install\", \"z\"]\nSHELL [\"/bin/bash\", \"-lc\"]\nRUN pip install v",
+            vec!["0: x in e", "1: x in e", "1: y in e", "1: z", "1: v"],
+        ),
+        (
+            "FROM a\nSHELL [\"micromamba\", \"run\", \"--cwd\", \"/x\", \"-p\", \"/e\", \"bash\", \"-c\"]\nRUN <<E\npip install x\n/v/bin/pip install y\nconda run -n f pip install z\nE\n",
+            vec!["0: x in /e", "0: y in /v", "0: z in f"],
+        ),
+        (
+            "FROM a\nSHELL [\"/opt/conda/bin/mamba\", \"run\", \"--name=e\", \"bash\", \"-c\"]\nRUN pip install x",
+            vec!["0: x in e"],
+        ),
+        (
             "FROM a\nRUN pip install -e . ./b c.whl git+https://x/y 'z @ https://x/z-1.0+cu118-py3-none-any.whl'",
             vec![
                 "0: git+https://x/y",
@@ -262,8 +274,13 @@ fn sources_of_uv_are_chosen_by_their_markers() {
     assert_eq!(said("pyproject.toml", &fine), (0, vec![]));
     let old = r#"{ index = "cu118", marker = "platform_system != 'Darwin'" }"#;
     let wrong = project(&format!("torch = [{old}]"));
-    let error = "error: PyTorch 2.8.0 was never built for CUDA 11.8".to_owned();
-    assert_eq!(said("pyproject.toml", &wrong), (1, vec![error]));
+    let errors = [
+        "error: PyTorch 2.8.0 was never built for CUDA 11.8",
+        // Without a source it is that of PyPI.
+        "error: torchvision is installed for CUDA 12.8, but PyTorch for CUDA 11.8",
+    ];
+    let errors = errors.map(str::to_owned).to_vec();
+    assert_eq!(said("pyproject.toml", &wrong), (1, errors));
 }
 
 #[test]
@@ -283,4 +300,44 @@ fn removed_packages_are_not_compared_later() {
     }
     let late = "FROM python:3.11\nRUN pip uninstall -y torchvision\nRUN pip install torch==2.8.0 torchvision==0.19.0\n";
     assert_eq!(said("Dockerfile", late).1.len(), 1);
+}
+
+#[test]
+fn a_project_of_poetry_has_a_python_and_ranges() {
+    let project = |python: &str, torch: &str, torchvision: &str| {
+        let text = format!(
+            "[tool.poetry.dependencies]\npython = \"{python}\"\ntorch = \"{torch}\"\ntorchvision = \"{torchvision}\"\n"
+        );
+        said("pyproject.toml", &text)
+    };
+    let (code, messages) = project("^3.13", "2.4.1", "^0.20");
+    assert_eq!(code, 1);
+    let expected = [
+        "error: PyTorch 2.4.1 has no build for Python 3.13",
+        "error: `torchvision ^0.20` is for PyTorch 2.5.0 or 2.5.1, but `torch 2.4.1` is requested",
+    ];
+    for message in expected {
+        assert!(messages.iter().any(|it| it == message), "{messages:?}");
+    }
+    for (python, torch, torchvision) in [
+        ("^3.10", "2.4.1", "^0.19"),
+        (">=3.9,<4.0", "2.9.1", "^0.24"),
+        ("^3.9 || ^3.13", "2.4.1", ">=0.19"),
+        ("~3.12", "^2.4", "0.20.1"),
+        ("*", "2.4.1", "*"),
+    ] {
+        assert_eq!(
+            project(python, torch, torchvision),
+            (0, vec![]),
+            "{python} {torch} {torchvision}"
+        );
+    }
+    let standard = |python: &str| {
+        let text = format!(
+            "[project]\nrequires-python = \"{python}\"\ndependencies = [\"torch==2.4.1\"]\n"
+        );
+        said("pyproject.toml", &text).1
+    };
+    assert_eq!(standard(">=3.13"), [expected[0]]);
+    assert!(standard(">=3.9").is_empty());
 }

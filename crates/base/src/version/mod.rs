@@ -14,4 +14,4 @@ mod respelled;
 
 pub use compare::{compare, first_numbers, is_since, is_until, meets, newer, release, satisfies};
 pub use fits::fits;
-pub use respelled::renamed;
+pub use respelled::{renamed, without};

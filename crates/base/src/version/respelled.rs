@@ -40,9 +40,54 @@ pub fn renamed(reference: &str, text: &str, claimed: &str, version: &str) -> Str
     }
 }
 
+/// A reference whose tag does not have a word, with one separator less: `team/cuda:12.8-cudnn9` without `cudnn9` is `team/cuda:12.8`. The reference as it is
+/// if its tag does not have the word, or nothing else.
+pub fn without(reference: &str, word: &str) -> String {
+    let start = match reference.rfind([':', '/']) {
+        Some(at) => at + 1,
+        None => 0,
+    };
+    let (before, tag) = reference.split_at(start);
+    let is_end = |text: &str| !text.contains(|c: char| !"-_.+".contains(c));
+    let is_whole = |at: &usize| {
+        let (left, right) = (&tag[..*at], &tag[*at + word.len()..]);
+        let is_apart = |c: Option<char>| c.is_none_or(|it| "-_.+".contains(it));
+        is_apart(left.chars().next_back()) && is_apart(right.chars().next())
+    };
+    let mut places = tag.match_indices(word).map(|(at, _)| at);
+    let Some(at) = places.find(is_whole).filter(|_| !word.is_empty()) else {
+        return reference.to_owned();
+    };
+    let (left, right) = (&tag[..at], &tag[at + word.len()..]);
+    let mut rest = right.chars();
+    match left.char_indices().next_back() {
+        _ if is_end(left) && is_end(right) => reference.to_owned(),
+        Some((separator, _)) => format!("{before}{}{right}", &left[..separator]),
+        None => {
+            rest.next();
+            format!("{before}{}", rest.as_str())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_of_a_tag_goes_with_its_separator() {
+        for (reference, word, expected) in [
+            ("team/cuda:12.8-cudnn9", "cudnn9", "team/cuda:12.8"),
+            ("a/b:cudnn-cuda12.8", "cudnn", "a/b:cuda12.8"),
+            ("a:1_cudnn_devel", "cudnn", "a:1_devel"),
+            ("a:cudnn", "cudnn", "a:cudnn"),
+            ("a/cudnn:12.8", "cudnn", "a/cudnn:12.8"),
+            ("a:12.8-cudnn90", "cudnn9", "a:12.8-cudnn90"),
+            ("12.8-cudnn9-x", "cudnn9", "12.8-x"),
+        ] {
+            assert_eq!(without(reference, word), expected, "{reference} {word}");
+        }
+    }
 
     #[test]
     fn a_version_is_spelled_as_the_tag_spells_it() {

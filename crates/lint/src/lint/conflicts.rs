@@ -9,6 +9,7 @@ mod framework;
 mod libraries;
 mod nvidia_pins;
 mod partners;
+mod proposals;
 mod toolkits;
 mod wheels;
 

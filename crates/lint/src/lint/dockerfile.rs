@@ -13,6 +13,7 @@ mod run;
 mod search_path;
 mod session;
 mod state;
+mod system_pip;
 mod venv;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +27,7 @@ use self::state::{State, finish};
 use super::context::Context;
 use super::facts::{Base, Stage};
 use super::heredoc::{self, HereDocument, MAX_DOCUMENTS};
+use super::install::Argument;
 use super::script::Script;
 use super::stage::{Recorder, too_many};
 use super::text::Text;
@@ -119,22 +121,22 @@ impl<'r> Reader<'r> {
             Instruction::Label(label) => return self.pairs("LABEL", label.arguments.span),
             Instruction::Copy(copy) => {
                 self.documents(copy.copy.span.start, &copy.dest.value);
+                self.system_pip_files(&copy.dest.value);
                 return self.copied(&copy.options, &copy.src, &copy.dest);
             }
             Instruction::Add(add) => {
                 self.documents(add.add.span.start, &add.dest.value);
+                self.system_pip_files(&add.dest.value);
                 return self.copied(&add.options, &add.src, &add.dest);
             }
             Instruction::Shell(shell) => {
-                let program = shell
-                    .arguments
-                    .first()
-                    .map(|word| word.value.to_ascii_lowercase());
-                let program = program.unwrap_or_default();
+                let words = shell.arguments.iter().map(|word| Argument {
+                    text: word.value.as_ref().to_owned(),
+                    known: true,
+                    span: word.span.clone(),
+                });
                 if let Some(stage) = self.stages.last_mut() {
-                    stage.foreign_shell = ["cmd", "powershell", "pwsh"]
-                        .iter()
-                        .any(|name| program.contains(name));
+                    stage.shell(&words.collect::<Vec<_>>());
                 }
             }
             Instruction::Run(run) => return self.run(&run),

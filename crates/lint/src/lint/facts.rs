@@ -35,6 +35,8 @@ pub struct Stage {
     pub search_directories: Vec<SearchDirectory>,
     /// NVIDIA's package repositories that this stage uses, by the distribution in their address: `ubuntu2204`.
     pub repositories: Vec<SearchDirectory>,
+    /// The first command that installs with the pip of the base image's distribution, if nothing before it may bring another Python or configure pip.
+    pub system_pips: Vec<SearchDirectory>,
     /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
     pub removed: Vec<String>,
     /// Parts of a setup.py whose requirements are computed, so that they are not read.

@@ -20,6 +20,9 @@ pub use self::pip::configured;
 /// Shell builtins that run the command that follows them.
 const BUILTINS: &[&str] = &["command", "exec"];
 
+/// conda and programs with the same commands.
+const CONDAS: &[&str] = &["conda", "mamba", "micromamba"];
+
 /// The maximum number of programs before a command, and of their words.
 const MAX_WRAPPERS: usize = 8;
 const MAX_WRAPPER_WORDS: usize = 64;
@@ -92,6 +95,13 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
         install.variables.extend(own);
     }
     Some(install)
+}
+
+/// The environment that `SHELL` runs all commands in: `["conda", "run", "-n", "train", "/bin/bash", "-c"]`.
+pub fn shell_environment(words: &[Argument]) -> Option<String> {
+    let (program, rest) = words.split_first()?;
+    let (place, _) = conda::run(rest).filter(|_| CONDAS.contains(&name_of(&program.text)))?;
+    place
 }
 
 /// Whether a word is the `setup.py` of a project.

@@ -2,10 +2,11 @@
 
 use super::facts::{Pin, Stage};
 use super::faults::NeverBuilt;
+use super::marker::PYTHONS;
 use super::ngc;
 use super::pin_knowledge::PinKnowledge;
 use super::pin_tables::{Release, distinct, is_in, is_major_minor, is_release};
-use imgcheck_base::version::{first_numbers, newer};
+use imgcheck_base::version::{first_numbers, newer, satisfies};
 use imgcheck_model::finding::Severity;
 
 /// The pins of all stages that have no build for their CUDA or Python.
@@ -40,8 +41,13 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let fault = |pin: &&Pin| {
         let tags = knowledge.wheel_tags(pin).filter(|it| !it.sdist)?;
         let range = tags.python.as_ref()?;
-        let mut pythons = pythons(stage, &pins, pin).into_iter();
-        let python = pythons.find(|it| !range.contains(it))?;
+        let mut own = pythons(stage, &pins, pin).into_iter();
+        let of_project = || {
+            let pythons = project_pythons(stage);
+            let none_fits = pythons.iter().all(|it| !range.contains(it));
+            pythons.into_iter().next().filter(|_| none_fits)
+        };
+        let python = own.find(|it| !range.contains(it)).or_else(of_project)?;
         let built_for = vec![range.written()];
         Some(NeverBuilt::new(
             "python",
@@ -82,6 +88,8 @@ struct Pinned<'s> {
     toolkits: Vec<&'s str>,
     /// The Pythons that it is installed into, as `3.12`.
     pythons: Vec<String>,
+    /// The Pythons that a project admits.
+    project_pythons: Vec<String>,
     /// Whether it comes from an index or channel that the tables are about.
     is_of_publisher: bool,
 }
@@ -111,6 +119,7 @@ fn pinned<'s>(stage: &'s Stage, knowledge: &'s PinKnowledge) -> Vec<Pinned<'s>> 
             releases,
             toolkits,
             pythons: pythons(stage, &pins, pin),
+            project_pythons: project_pythons(stage),
             is_of_publisher,
         })
     };
@@ -142,6 +151,7 @@ fn bound_in_conda<'s>(pins: &[&'s Pin], knowledge: &'s PinKnowledge) -> Vec<Pinn
             releases,
             toolkits,
             pythons: Vec::new(),
+            project_pythons: Vec::new(),
             is_of_publisher: true,
         })
     };
@@ -172,6 +182,20 @@ pub fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
     }
     let minors = found.into_iter().filter_map(|it| first_numbers(it, 2));
     minors.filter(|it| is_major_minor(it)).collect()
+}
+
+/// The Pythons of a project, as `3.12`: all that its `requires-python` admits. Empty if it does not say.
+fn project_pythons(stage: &Stage) -> Vec<String> {
+    let required = stage.requires_python.as_str();
+    let is_admitted = |python: &&&str| {
+        let newest = format!("{python}.99");
+        satisfies(&newest, required) != Ok(Some(false))
+    };
+    let pythons = PYTHONS.iter().filter(|_| !required.is_empty());
+    pythons
+        .filter(is_admitted)
+        .map(|it| (*it).to_owned())
+        .collect()
 }
 
 impl Pinned<'_> {
@@ -210,10 +234,16 @@ impl Pinned<'_> {
         if !is_judged || self.pin.conditional {
             return Vec::new();
         }
-        let unsupported = self.pythons.iter().filter(|python| {
+        let is_unsupported = |python: &&String| {
             self.releases.iter().all(|it| it.is_after(python))
                 || self.releases.iter().all(|it| it.is_before(python))
-        });
+        };
+        let own = self.pythons.iter().filter(is_unsupported);
+        // A project may be for a Python that no release supports, if there is another one for it.
+        let of_project = self.project_pythons.iter();
+        let first = of_project.clone().take(1);
+        let first = first.filter(|_| of_project.clone().all(|it| is_unsupported(&it)));
+        let unsupported = own.chain(first);
         let supported = distinct(self.releases.iter().flat_map(|it| it.supported()));
         unsupported
             .map(|python| {

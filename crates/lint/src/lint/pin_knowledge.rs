@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::facts::{Base, Pin, Stage};
 use super::pin_tables::{
-    BaseImages, CudaBuilds, LibraryNeed, NvidiaPins, Partner, Partners, Release, Requirement,
-    WheelTags, is_in,
+    BaseImages, CudaBuilds, CudaCheck, LibraryNeed, NvidiaPins, Partner, Partners, Release,
+    Requirement, WheelTags, is_in,
 };
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::version::meets;
@@ -25,6 +25,8 @@ pub struct PinKnowledge {
     pub needs: Vec<LibraryNeed>,
     /// The libraries that packages choose by the CUDA, oldest releases first.
     pub cuda_builds: Vec<CudaBuilds>,
+    /// Packages that refuse a framework for another CUDA.
+    cuda_checks: Vec<CudaCheck>,
     /// Which wheels releases have on PyPI.
     wheel_tags: Vec<WheelTags>,
     /// What releases require of NVIDIA's packages.
@@ -53,7 +55,7 @@ impl PinKnowledge {
         let of_partner = |partner: &Partner| {
             let rows = lists.get(&partner.component).and_then(Value::as_array);
             let rows = rows.into_iter().flatten();
-            let rows = rows.map(|row| Requirement::of_row(row, partner, &partners.framework));
+            let rows = rows.map(|row| Requirement::of_row(row, partner, &partners));
             let rows: Option<Vec<Requirement>> = rows.collect();
             let problem = || Error::Rule {
                 problem: format!("a row of {} has no version", partner.component),
@@ -68,6 +70,7 @@ impl PinKnowledge {
         Ok(PinKnowledge {
             wheel_tags: rows(&lists, "wheel_tags")?,
             cuda_builds: rows(&lists, "cuda_builds")?,
+            cuda_checks: rows(&lists, "cuda_checks")?,
             needs,
             nvidia_pins,
             partners,
@@ -84,6 +87,15 @@ impl PinKnowledge {
             .filter(|_| pin.specifier.starts_with("=="))?;
         let is_of = |row: &&WheelTags| row.package == pin.name && is_in(version, &row.releases);
         self.wheel_tags.iter().find(is_of)
+    }
+
+    /// Whether a package refuses a framework for another minor release of CUDA, too.
+    pub fn compares_minors(&self, pin: &Pin) -> bool {
+        let version = pin.version.as_deref().unwrap_or_default();
+        let mut rows = self.cuda_checks.iter();
+        rows.any(|it| {
+            it.package == pin.name && it.compares == "minor" && is_in(version, &it.releases)
+        })
     }
 
     /// The releases of a package that have a library for a CUDA, newest first.

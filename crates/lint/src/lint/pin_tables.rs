@@ -64,6 +64,15 @@ pub struct CudaBuilds {
     pub source: String,
 }
 
+/// What a package compares of the CUDA of the framework with its own before it goes on.
+#[derive(Debug, Deserialize)]
+pub struct CudaCheck {
+    pub package: String,
+    pub releases: String,
+    /// `major`, or `minor` for both.
+    pub compares: String,
+}
+
 impl CudaBuilds {
     /// Whether there is a library for a CUDA.
     pub fn has(&self, cuda: &str) -> bool {
@@ -205,6 +214,8 @@ pub struct Requirement {
     pub is_declared: bool,
     /// With another framework it only loses a part.
     pub is_warning: bool,
+    /// By partner, the specifier of its releases.
+    pub partners: BTreeMap<String, String>,
     pub source: String,
 }
 
@@ -321,11 +332,17 @@ impl LibraryPackage {
 }
 
 impl Requirement {
-    pub fn of_row(row: &Value, partner: &Partner, framework: &str) -> Option<Self> {
+    pub fn of_row(row: &Value, partner: &Partner, table: &Partners) -> Option<Self> {
         let text = |key: &str| row.get(key).and_then(Value::as_str).map(str::to_owned);
+        let framework = table.framework.as_str();
+        let others = table.partners.iter().map(|it| &it.component);
+        let others = others.filter(|it| **it != partner.component);
         Some(Requirement {
             version: text(&partner.component)?,
             framework: text("documented").or_else(|| text(framework)),
+            partners: others
+                .filter_map(|it| Some((it.clone(), text(it)?)))
+                .collect(),
             loads_with: text("documented").and_then(|_| text(framework)),
             extra: text("extra").unwrap_or_default(),
             is_declared: row.get("below").or(row.get("above")).is_none(),

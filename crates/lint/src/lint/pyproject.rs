@@ -2,6 +2,7 @@
 
 mod groups;
 mod pixi;
+mod poetry;
 mod reader;
 
 use std::ops::Range;
@@ -9,6 +10,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use self::groups::{Group, Include, included};
+use self::poetry::specifier_of;
 use self::reader::{Reader, Value};
 use super::context::Context;
 use super::facts::{Pin, Stage};
@@ -99,7 +101,12 @@ fn stages(
     let requires_python = reader
         .get(&["project", "requires-python"])
         .and_then(DeValue::as_str);
-    let requires_python = requires_python.unwrap_or_default().to_owned();
+    let of_poetry = || {
+        let python = reader.get(&["tool", "poetry", "dependencies", "python"])?;
+        specifier_of(python.as_str()?)
+    };
+    let requires_python = requires_python.map(str::to_owned).or_else(of_poetry);
+    let requires_python = requires_python.unwrap_or_default();
     let names = [String::new()].into_iter();
     let names = names.chain(groups.into_iter().map(|group| group.name));
     let stages = recorders.into_iter().zip(names).enumerate();
@@ -285,10 +292,10 @@ impl<'r> Reader<'r> {
         let mut pin = Pin {
             name: normalized(name),
             manager: "pip".to_owned(),
-            specifier: if other {
-                "@".to_owned()
-            } else {
-                version.trim_matches('*').to_owned()
+            specifier: match version.starts_with(['^', '~']) {
+                _ if other => "@".to_owned(),
+                true => specifier_of(version).unwrap_or_else(|| version.to_owned()),
+                false => version.trim_matches('*').to_owned(),
             },
             version: (numbers && plain && !other)
                 .then(|| fixed.split('+').next().unwrap_or(fixed).to_owned()),

@@ -133,6 +133,12 @@ impl<'c> Recorder<'c> {
             .component_of(manager, &pin.name)
     }
 
+    /// Whether a package of apt is certainly installed.
+    pub fn has_system_package(&self, name: &str) -> bool {
+        let mut pins = self.pins.iter();
+        pins.any(|pin| pin.manager == "apt" && pin.name == name && !pin.conditional)
+    }
+
     /// The context for reading packages.
     pub fn context(&self) -> &'c Context<'c> {
         self.context

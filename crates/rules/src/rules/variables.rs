@@ -94,7 +94,24 @@ impl<'f> Variables<'f> {
                 reference = version::renamed(&reference, &claim.text, &claim.version, found);
             }
         }
+        for word in self.unmet_cudnn() {
+            reference = version::without(&reference, word);
+        }
         value::shared(&reference).map(Some)
+    }
+
+    /// The words of the tag that name cuDNN, if the image has none.
+    fn unmet_cudnn(&self) -> Vec<&str> {
+        let mut copies = self.facts.copies.iter().flatten();
+        let has_cudnn =
+            copies.any(|it| it.name == "cudnn" || it.details.contains_key("compiled-cudnn"));
+        if has_cudnn || self.facts.image.tag.is_none() {
+            return Vec::new();
+        }
+        let claims = self.facts.claims.iter();
+        let tagged = claims.filter(|it| it.subject == "cudnn" && it.origin == "tag");
+        let numbered = tagged.map(|it| it.text.as_str());
+        numbered.chain(["cudnn"]).collect()
     }
 
     /// # Errors

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 
 use super::framework::Framework;
+use super::proposals::{self, MAX_PROPOSALS};
+use super::wheels::cuda_of;
 use crate::lint::facts::Pin;
 use crate::lint::faults::PinConflict;
 use crate::lint::pin_knowledge::PinKnowledge;
@@ -28,6 +30,7 @@ pub fn of_other_releases(
     let mut conflicts = Vec::new();
     for framework in frameworks.iter().filter(|it| !it.releases.is_empty()) {
         let mut fitting = HashMap::new();
+        let first = conflicts.len();
         for pair in pairs(framework, knowledge) {
             let pin = pair.pin;
             let key = (&pin.component, &pin.specifier, &pin.version, &pin.extras);
@@ -51,12 +54,20 @@ pub fn of_other_releases(
                 false => severity,
             };
             conflicts.push(PinConflict {
-                built_for: specifiers.join(" or ").replace("==", ""),
-                fitting: fitting.clone(),
+                built_for: match specifiers.as_slice() {
+                    [first, _, .., last] => format!("{first} to {last}"),
+                    few => few.join(" or "),
+                }
+                .replace("==", ""),
+                fitting: match pair.has_own(&specifiers, frameworks) {
+                    true => Vec::new(),
+                    false => fitting.clone(),
+                },
                 source: required.first().map_or("", |it| &it.source).to_owned(),
                 ..PinConflict::new(kind, severity, pin, &framework.pin)
             });
         }
+        proposals::agree(&mut conflicts[first..], framework, knowledge);
     }
     conflicts
 }
@@ -102,7 +113,10 @@ fn newest(framework: &Framework<'_>, pin: &Pin, knowledge: &PinKnowledge) -> Opt
     };
     (is_there && !framework.satisfies(needed)).then(|| PinConflict {
         built_for: format!("{} for PyTorch {needed}", row.version),
-        fitting: fitting_versions(&pair, knowledge),
+        fitting: fitting_versions(&pair, knowledge)
+            .into_iter()
+            .take(MAX_PROPOSALS)
+            .collect(),
         source: row.source.clone(),
         ..PinConflict::new("newest", Severity::Error, pin, &framework.pin)
     })
@@ -113,16 +127,21 @@ pub fn of_other_cudas(frameworks: &[Framework<'_>], knowledge: &PinKnowledge) ->
     let pairs = frameworks.iter().flat_map(|it| pairs(it, knowledge));
     let bound = pairs.filter(|pair| pair.partner.bound && !pair.framework.is_base);
     let mixed = bound.filter_map(|pair| {
-        let (pin, framework) = (pair.pin, &pair.framework.pin);
-        let (own, other) = (pin.cuda.as_deref()?, framework.cuda.as_deref()?);
+        let own = pair.cuda(knowledge)?;
+        let other = build_cuda(&pair.framework.pin, knowledge)?;
         let is_of_cuda = own.contains('.') && other.contains('.');
-        let severity = match is_of_cuda && major(own) == major(other) {
+        let has_one_major = is_of_cuda && major(own) == major(other);
+        let severity = match has_one_major && !knowledge.compares_minors(pair.pin) {
             true => Severity::Warning,
             false => Severity::Error,
         };
+        let pin = Pin {
+            cuda: Some(own.to_owned()),
+            ..pair.pin.clone()
+        };
         (own != other).then(|| PinConflict {
             built_for: other.to_owned(),
-            ..PinConflict::new("mixed", severity, pin, framework)
+            ..PinConflict::new("mixed", severity, &pin, &pair.framework.pin)
         })
     });
     mixed.collect()
@@ -133,16 +152,24 @@ fn pairs<'p>(
     framework: &'p Framework<'p>,
     knowledge: &'p PinKnowledge,
 ) -> impl Iterator<Item = Pair<'p>> {
-    let others = framework.others.iter().filter(|pin| pin.version.is_some());
-    let pairs = others.filter_map(|pin| {
-        Some(Pair {
+    let pairs = framework.others.iter().filter_map(|pin| {
+        let partner = knowledge.partner(pin)?;
+        let is_together = !framework.is_base && pin.command == framework.pin.command;
+        // The tables have all releases of what is released with the framework.
+        let is_range = partner.bound && is_together && is_range(pin);
+        (pin.version.is_some() || is_range).then_some(Pair {
             framework,
             pin,
-            partner: knowledge.partner(pin)?,
-            is_together: !framework.is_base && pin.command == framework.pin.command,
+            partner,
+            is_together,
         })
     });
     pairs.filter(Pair::is_sure)
+}
+
+/// Whether a package may be one of several releases.
+fn is_range(pin: &Pin) -> bool {
+    pin.version.is_none() && pin.specifier.starts_with(['<', '>'])
 }
 
 impl Pair<'_> {
@@ -155,6 +182,29 @@ impl Pair<'_> {
             false => pin.manager != "conda" || framework.manager != "conda" || self.is_together,
         };
         (!pin.alone || self.partner.bound) && (self.is_together || remain) && is_installed_on
+    }
+
+    /// Whether the command of the partner installs a framework that fits it, so that it was replaced by another command.
+    fn has_own(&self, specifiers: &[&str], frameworks: &[Framework<'_>]) -> bool {
+        let beside = |it: &&Framework<'_>| {
+            let mut others = it.others.iter();
+            !it.is_base
+                && it.pin.command == self.pin.command
+                && others.any(|it| std::ptr::eq(*it, self.pin))
+        };
+        let mut own = frameworks.iter().filter(beside);
+        own.any(|it| specifiers.iter().any(|specifier| it.satisfies(specifier)))
+    }
+
+    /// The CUDA that the partner is built for; that of its wheel on PyPI only if it is for the framework.
+    fn cuda<'k>(&'k self, knowledge: &'k PinKnowledge) -> Option<&'k str> {
+        let is_for_framework = || {
+            let required = requirements(self, knowledge);
+            let mut required = required.iter().filter_map(|it| it.framework.as_deref());
+            required.any(|it| self.framework.satisfies(it))
+        };
+        let pin = self.pin;
+        build_cuda(pin, knowledge).filter(|_| pin.cuda.is_some() || is_for_framework())
     }
 
     fn kind(&self) -> (&'static str, Severity) {
@@ -183,6 +233,13 @@ impl Framework<'_> {
     }
 }
 
+/// The CUDA that a package is built for: as its pin says, or as the wheel on PyPI.
+fn build_cuda<'k>(pin: &'k Pin, knowledge: &'k PinKnowledge) -> Option<&'k str> {
+    let is_from_pypi = pin.manager == "pip" && pin.index.is_none();
+    let on_pypi = || cuda_of(pin, knowledge).filter(|_| is_from_pypi);
+    pin.cuda.as_deref().or_else(on_pypi)
+}
+
 /// What the releases require that a pin of a partner may be, with its extras.
 fn requirements<'k>(pair: &Pair<'_>, knowledge: &'k PinKnowledge) -> Vec<&'k Requirement> {
     let (pin, implied) = (pair.pin, &pair.partner.extras);
@@ -195,6 +252,7 @@ fn requirements<'k>(pair: &Pair<'_>, knowledge: &'k PinKnowledge) -> Vec<&'k Req
     };
     let is_meant = |release: &str| match is_exact {
         true => is_in(release, &exact),
+        false if is_range(pin) => is_in(release, &pin.specifier),
         false => meets(release, version) == Some(true),
     };
     let rows = knowledge.requirements(pair.partner).iter();

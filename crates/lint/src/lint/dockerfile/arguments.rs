@@ -52,7 +52,10 @@ impl Reader<'_> {
                 });
             }
             let arguments = match self.stages.last_mut() {
-                Some(stage) => &mut stage.arguments,
+                Some(stage) => {
+                    stage.system_pip_variable(name);
+                    &mut stage.arguments
+                }
                 None => &mut self.globals,
             };
             match value {

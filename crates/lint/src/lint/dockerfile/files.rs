@@ -29,6 +29,14 @@ impl Reader<'_> {
         }
     }
 
+    /// A file that `COPY` or `ADD` brings may configure pip.
+    pub(super) fn system_pip_files(&mut self, destination: &str) {
+        let target = self.of_stage(destination);
+        if let Some(stage) = self.stages.last_mut() {
+            stage.system_pip_files(&absolute(&stage.directory, &target));
+        }
+    }
+
     /// `COPY` and `ADD`: from another stage, or from the build context.
     pub(super) fn copied(
         &mut self,
@@ -125,6 +133,9 @@ impl Reader<'_> {
                 .as_ref()
                 .map(|value| value.value.as_ref())
                 .unwrap_or_default();
+            if let Some(stage) = self.stages.last_mut() {
+                stage.system_pip_mount(settings);
+            }
             let setting = |names: &[&str]| {
                 let mut pairs = settings.split(',').filter_map(|pair| pair.split_once('='));
                 pairs

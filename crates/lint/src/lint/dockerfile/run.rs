@@ -8,7 +8,7 @@ use super::super::facts::SearchDirectory;
 use super::super::install::{Argument, unwrapped};
 use super::super::script::Script;
 use super::super::text::Text;
-use super::copies::absolute;
+use super::copies::{absolute, place};
 use super::session::{SHELLS, Session, activate, assign, inline_script, script_path};
 use super::state::{MAX_PARTS, State};
 use imgcheck_base::error::Result;
@@ -31,7 +31,11 @@ impl State<'_> {
         if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
             return Ok(());
         }
-        self.script(text, script, &mut Session::default())
+        let mut session = Session {
+            active: self.shell_environment.as_deref().map(place),
+            ..Session::default()
+        };
+        self.script(text, script, &mut session)
     }
 
     /// Reads a command in the exec form.
@@ -47,6 +51,7 @@ impl State<'_> {
         });
         let words: Vec<Argument> = words.collect();
         let words = self.unwrapped(&words);
+        self.has_own_pip = true;
         if let Some(script) = inline_script(words) {
             let (inner, at) = (&script.text, script.span.start);
             // The position may be that of a quote. Escapes in the script would shift what follows.
@@ -164,6 +169,12 @@ impl State<'_> {
         {
             self.nested(text, body, conditional, session)?;
         }
+        let is_certain = !conditional && !session.conditional && !script.text.contains("||");
+        self.system_pip(
+            text,
+            (command, &words),
+            is_certain && session.active.is_none(),
+        );
         if assign(&words, conditional, session) {
             return Ok(());
         }

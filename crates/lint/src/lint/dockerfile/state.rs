@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::super::facts::{Base, SearchDirectory, Stage, Variable};
+use super::super::install::{Argument, shell_environment};
 use super::super::script::Script;
 use super::super::stage::Recorder;
 use super::super::text::Text;
@@ -35,6 +36,10 @@ pub struct State<'c> {
     pub directory: String,
     /// Whether `SHELL` sets a shell with a different syntax.
     pub foreign_shell: bool,
+    /// The Python environment in which `SHELL` runs commands.
+    pub shell_environment: Option<String>,
+    /// Whether pip may not be that of the distribution as it is, or is judged.
+    pub has_own_pip: bool,
     /// Configuration files of the dynamic loader that were written, with their directories.
     pub written: Vec<(String, Vec<SearchDirectory>)>,
     env: BTreeMap<String, String>,
@@ -77,6 +82,8 @@ impl<'c> State<'c> {
             clones: Vec::new(),
             directory: "/".to_owned(),
             foreign_shell: false,
+            shell_environment: None,
+            has_own_pip: false,
             written: Vec::new(),
             env: BTreeMap::new(),
         }
@@ -89,6 +96,8 @@ impl<'c> State<'c> {
         State {
             env: self.env.clone(),
             foreign_shell: self.foreign_shell,
+            shell_environment: self.shell_environment.clone(),
+            has_own_pip: self.has_own_pip,
             copies: self.copies.clone(),
             foreign: self.foreign.clone(),
             clones: self.clones.clone(),
@@ -141,6 +150,7 @@ impl<'c> State<'c> {
             known,
             keeps,
         } = setting;
+        self.system_pip_variable(&variable.name);
         if !keeps {
             let earlier = self.stage.env.iter_mut();
             let earlier = earlier.filter(|earlier| earlier.name == variable.name);
@@ -162,6 +172,17 @@ impl<'c> State<'c> {
             Some(value) => drop(self.env.insert(name.to_owned(), value)),
             None => drop(self.env.remove(name)),
         }
+    }
+
+    /// `SHELL`: what later commands in the shell form run in.
+    pub fn shell(&mut self, words: &[Argument]) {
+        let program = words.first().map(|word| word.text.to_ascii_lowercase());
+        let program = program.unwrap_or_default();
+        self.foreign_shell = ["cmd", "powershell", "pwsh"]
+            .iter()
+            .any(|name| program.contains(name));
+        self.shell_environment = shell_environment(words);
+        self.has_own_pip |= self.foreign_shell || self.shell_environment.is_some();
     }
 
     /// The Python environment of commands without a path; empty for the default one.

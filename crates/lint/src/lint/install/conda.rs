@@ -2,7 +2,7 @@
 
 use super::super::words::option_and_value;
 use super::effect::{Argument, Install};
-use super::options::CONDA_VALUES;
+use super::options::{CONDA_VALUES, ENVIRONMENTS, RUN_VALUES};
 
 /// The environment and the command of `conda run`; `None` for other commands. `conda run conda` is not followed.
 pub fn run(words: &[Argument]) -> Option<(Option<String>, &[Argument])> {
@@ -14,11 +14,17 @@ pub fn run(words: &[Argument]) -> Option<(Option<String>, &[Argument])> {
         .filter(|(word, _)| word.text.starts_with('-'))
     {
         inner = after;
-        if matches!(word.text.as_str(), "-n" | "--name" | "-p" | "--prefix")
-            && let Some((name, after)) = inner.split_first()
-        {
-            place = Some(name.text.clone());
+        let (name, joined) = option_and_value(&word.text);
+        if !RUN_VALUES.contains(&name) {
+            continue;
+        }
+        let value = joined.or_else(|| {
+            let (value, after) = inner.split_first()?;
             inner = after;
+            Some(value.text.as_str())
+        });
+        if ENVIRONMENTS.contains(&name) {
+            place = value.map(str::to_owned);
         }
     }
     let program = inner.first().map(|word| word.text.as_str())?;
@@ -61,7 +67,7 @@ fn conda_arguments(words: &[Argument], environment: bool) -> Install {
         };
         match name {
             "-c" | "--channel" => install.channels.extend(value()),
-            "-n" | "--name" | "-p" | "--prefix" => install.environment = value(),
+            name if ENVIRONMENTS.contains(&name) => install.environment = value(),
             "-f" | "--file" => {
                 let file = value();
                 let yaml = file

@@ -80,3 +80,22 @@ pub const CONDA_VALUES: &[&str] = &[
     "-k",
     "--freeze",
 ];
+
+/// Options of conda that name an environment.
+pub const ENVIRONMENTS: &[&str] = &["--name", "--prefix", "-n", "-p"];
+
+/// Options of `conda run` and `micromamba run` with a value.
+pub const RUN_VALUES: &[&str] = &[
+    "--name",
+    "--prefix",
+    "-n",
+    "-p",
+    "--attach",
+    "--cwd",
+    "--env",
+    "--label",
+    "--root-prefix",
+    "-a",
+    "-e",
+    "-r",
+];

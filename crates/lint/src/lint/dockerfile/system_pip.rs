@@ -1,0 +1,164 @@
+//! Commands of a distribution's own pip, which refuses to install where the distribution says that it manages Python itself: the file
+//! `EXTERNALLY-MANAGED` (PEP 668; `check_externally_managed` in `pip/_internal/utils/misc.py`, which `pip install` and `pip uninstall` call).
+
+use super::super::command::Command;
+use super::super::facts::SearchDirectory;
+use super::super::install::Argument;
+use super::super::text::Text;
+use super::state::State;
+use imgcheck_base::lexical::name_of;
+
+/// The package of apt with the distribution's pip.
+const PACKAGE: &str = "python3-pip";
+
+/// Programs that neither bring a Python nor configure pip.
+const HARMLESS: &[&str] = &[
+    ":",
+    "adduser",
+    "apt",
+    "apt-cache",
+    "apt-get",
+    "apt-key",
+    "apt-mark",
+    "cat",
+    "cd",
+    "chmod",
+    "chown",
+    "curl",
+    "dpkg",
+    "echo",
+    "export",
+    "git",
+    "gpg",
+    "groupadd",
+    "ldconfig",
+    "locale-gen",
+    "ls",
+    "mkdir",
+    "nvcc",
+    "rm",
+    "set",
+    "true",
+    "uname",
+    "update-ca-certificates",
+    "useradd",
+    "wget",
+];
+
+/// What arguments of harmless programs and names of variables contain if they may change Python or pip after all.
+const CHANGES: &[&str] = &[
+    "PATH",
+    "PIP",
+    "PYTHON",
+    "EXTERNALLY",
+    "pip.",
+    "/usr/lib/python",
+    "deadsnakes",
+];
+
+/// Directories whose files may change Python or pip.
+const DIRECTORIES: &[&str] = &["/bin", "/etc", "/home", "/lib", "/root", "/sbin", "/usr"];
+
+/// Options with which pip does not look for the file, or does nothing.
+const EXEMPT: &[&str] = &[
+    "--break-system-packages",
+    "--dry-run",
+    "--help",
+    "--prefix",
+    "--python",
+    "--root",
+    "--target",
+];
+
+impl State<'_> {
+    /// Handles a command of a script: the first one that installs with pip decides, if only harmless ones come before it.
+    pub fn system_pip(
+        &mut self,
+        text: &Text<'_>,
+        (command, words): (&Command<'_>, &[Argument]),
+        is_certain: bool,
+    ) {
+        if self.has_own_pip || command.is_list {
+            return;
+        }
+        if let Some(arguments) = pip_arguments(words) {
+            let verb = arguments.iter().find(|word| !word.text.starts_with('-'));
+            match verb.map(|word| word.text.as_str()) {
+                Some("install" | "uninstall") => {}
+                Some("cache" | "check" | "download" | "freeze" | "list" | "show") => return,
+                None if !arguments.is_empty() => return,
+                _ => return self.has_own_pip = true,
+            }
+            self.has_own_pip = true;
+            let is_unknown = |word: &Argument| !word.known && word.text.starts_with('$');
+            let is_exempt = |word: &Argument| is_exempt(&word.text) || is_unknown(word);
+            let span = words.first().zip(words.last());
+            let span = span.map(|(first, last)| first.span.start..last.span.end);
+            if is_certain
+                && self.recorder.has_system_package(PACKAGE)
+                && !arguments.iter().any(is_exempt)
+                && let Some(span) = span
+            {
+                self.stage.system_pips.push(SearchDirectory {
+                    text: words[0].text.clone(),
+                    location: text.location(span),
+                });
+            }
+            return;
+        }
+        let name = words.first().map(|word| name_of(&word.text));
+        let is_assignment = name.is_some_and(|it| it.contains('='));
+        let is_harmless = name.is_none_or(|it| HARMLESS.contains(&it)) || is_assignment;
+        let is_changing = |word: &Argument| CHANGES.iter().any(|it| word.text.contains(it));
+        let writes = command.outputs().any(|it| it.plain() != Some("/dev/null"));
+        self.has_own_pip |= !is_harmless || writes || words.iter().any(is_changing);
+    }
+
+    /// Handles a variable of `ENV` or `ARG`.
+    pub fn system_pip_variable(&mut self, name: &str) {
+        let decides = ["PATH", "PYTHONHOME", "VIRTUAL_ENV"].contains(&name);
+        self.has_own_pip |= decides || name.starts_with("PIP_");
+    }
+
+    /// Handles the options of `RUN`: secrets and files may be those of pip.
+    pub fn system_pip_mount(&mut self, settings: &str) {
+        self.has_own_pip |= CHANGES
+            .iter()
+            .chain(&["/etc", "/usr"])
+            .any(|it| settings.contains(it));
+    }
+
+    /// Handles files that are copied to a path.
+    pub fn system_pip_files(&mut self, target: &str) {
+        let is_below = |directory: &&str| {
+            let rest = target.strip_prefix(*directory);
+            rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
+        };
+        self.has_own_pip |= target == "/" || DIRECTORIES.iter().any(|it| is_below(&it));
+    }
+}
+
+/// Whether a word is an option with which pip does not look for the file; pip takes the start of an option's name for it.
+fn is_exempt(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    match name.starts_with("--") {
+        true => name.len() > 3 && name != "--pre" && EXEMPT.iter().any(|it| it.starts_with(name)),
+        false => word.starts_with("-t") || word == "-h",
+    }
+}
+
+/// The arguments of the distribution's pip; `None` for another program.
+fn pip_arguments(words: &[Argument]) -> Option<&[Argument]> {
+    let (program, rest) = words.split_first()?;
+    let program = program
+        .text
+        .strip_prefix("/usr/bin/")
+        .unwrap_or(&program.text);
+    match program {
+        "pip" | "pip3" => Some(rest),
+        "python3" if rest.len() > 2 && rest[0].text == "-m" && rest[1].text == "pip" => {
+            Some(&rest[2..])
+        }
+        _ => None,
+    }
+}
