@@ -130,8 +130,8 @@ pub use imgcheck_base::error::{Error, ErrorCode, Result};
 pub use imgcheck_base::limits::{Limit, Limits};
 pub use imgcheck_base::progress::Progress;
 pub use imgcheck_checker::{
-    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifiedIndex,
-    VerifyRequest, clean_cache,
+    AttestRequest, Attestation, AttestedImage, Signer, SuppressedFinding, Verification,
+    VerifiedImage, VerifiedIndex, VerifyRequest, clean_cache,
 };
 pub use imgcheck_checker::{
     CacheUsage, Checker, CheckerBuilder, Comparison, Format, ImageFacts, ImageRequest,

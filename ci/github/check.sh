@@ -14,6 +14,8 @@ if [[ $FILES == *[![:space:]]* ]]; then
   command=lint inputs=$FILES
 fi
 
+[[ $inputs == *[![:space:]]* ]] || wrong "nothing to check: set the input \`image\` (images, one a line), or \`lint\` (files or directories to check before the build)"
+
 arguments=()
 [[ -z $FAIL_ON ]] || arguments+=(--fail-on "$FAIL_ON")
 [[ -z $SARIF_FILE ]] || arguments+=(-o "sarif=$SARIF_FILE")

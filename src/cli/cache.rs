@@ -171,7 +171,7 @@ mod tests {
             ("500 mb", Some(500_000_000)),
             ("1GiB", Some(1 << 30)),
             ("99999999999TB", None),
-            ("1.5GB", None),
+            ("1.5GB", Some(1_500_000_000)),
             ("GB", None),
             ("-1", None),
             ("2 apples", None),

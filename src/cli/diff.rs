@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use imgcheck::{Checker, Comparison, Error, Verdict};
+use clap::builder::BoolishValueParser;
+use imgcheck::{Checker, Comparison, Error, Format, Verdict};
 
 use super::formats::DiffFormat;
 use super::images::{ReadingArguments, finish, requests};
@@ -20,6 +21,9 @@ pub struct DiffArguments {
     /// New image
     #[arg(value_name = "B")]
     to: String,
+    /// Show only problems: no progress, and nothing unless B fails or is incomplete
+    #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
+    quiet: bool,
     #[command(flatten)]
     reading: ReadingArguments,
     #[command(flatten)]
@@ -35,7 +39,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
     output.validate(&requests(&names))?;
     let checker = policy.apply(reading.apply(Checker::builder())?)?;
-    let reader = reading.start(checker, &names, false, &[])?;
+    let reader = reading.start(checker, &names, arguments.quiet, &[])?;
     let mut images = Vec::new();
     for request in &reader.requests {
         // One by one, because their versions need not agree.
@@ -57,9 +61,13 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
         return Ok(ExitCode::SUCCESS);
     };
     let comparison = Comparison::between((&arguments.from, from), (&arguments.to, to));
-    output::write_text(output, |format| comparison.render(format, output.width()))?;
-    let is_baseline = policy.write_baseline(true, false, || comparison.baseline())?;
     let failed = reader.checker.verdict(comparison.new_findings()) == Verdict::Fail;
+    let is_problem = failed || to.verdict == Verdict::Incomplete;
+    output::write_text(output, |format| match format {
+        Format::Text if arguments.quiet && !is_problem => Ok(String::new()),
+        format => comparison.render(format, output.width()),
+    })?;
+    let is_baseline = policy.write_baseline(true, arguments.quiet, || comparison.baseline())?;
     Ok(ExitCode::from(match to.verdict {
         Verdict::Incomplete => NOT_JUDGED,
         _ => u8::from(failed && !is_baseline),

@@ -237,7 +237,11 @@ impl Reader {
     /// The run ended early.
     pub fn check(&self) -> Result<Report, Stop> {
         let report = self.checker.check(&self.requests);
-        self.finish()?;
+        let errors = report.errors.iter();
+        let unread = errors.filter(|it| it.error.is_interrupted());
+        let unread: Vec<&str> = unread.map(|it| it.name.as_str()).collect();
+        print_remarks(&self.checker);
+        self.run.check_reading(&unread)?;
         Ok(report)
     }
 
@@ -255,10 +259,14 @@ impl Reader {
 /// # Errors
 /// The run ended early.
 pub fn finish_reading(checker: &Checker, run: &Run) -> Result<(), Stop> {
+    print_remarks(checker);
+    run.check()
+}
+
+fn print_remarks(checker: &Checker) {
     for remark in checker.remarks() {
         output::remark(&format!("{}\n", one_line(&remark)));
     }
-    run.check()
 }
 
 /// The requests of images, to check that no report overwrites one of them.

@@ -95,7 +95,7 @@ impl Run {
         let watch = thread::Builder::new().name("deadline".to_owned());
         let watch = watch.spawn(move || {
             thread::sleep(limit);
-            let error = time.error();
+            let error = time.error(&[]);
             thread::sleep(grace);
             exit(clean_up, i32::from(error.exit_code()), Some(error));
         });
@@ -113,10 +113,18 @@ impl Run {
     /// # Errors
     /// A signal came, or the time is over.
     pub fn check(&self) -> Result<(), Stop> {
+        self.check_reading(&[])
+    }
+
+    /// Same as [`check`](Self::check), and names the images that were not read when the time was over.
+    ///
+    /// # Errors
+    /// Same as [`check`](Self::check).
+    pub fn check_reading(&self, unread: &[&str]) -> Result<(), Stop> {
         match signal_of(&self.signal) {
             0 => match self.cancellation.check() {
                 Ok(()) => Ok(()),
-                Err(_) => Err(Stop::Error(self.time.error())),
+                Err(_) => Err(Stop::Error(self.time.error(unread))),
             },
             signal => Err(Stop::Signal(signal)),
         }
@@ -124,10 +132,14 @@ impl Run {
 }
 
 impl Time {
-    fn error(self) -> Error {
+    fn error(self, unread: &[&str]) -> Error {
         // A second that has begun counts.
         let seconds = self.start.elapsed().as_secs().saturating_add(1);
-        Error::limit("the call", self.limits.exceeded(Limit::Time, seconds))
+        let subject = match unread {
+            [] => "the call".to_owned(),
+            unread => format!("reading {}", unread.join(", ")),
+        };
+        Error::limit(subject, self.limits.exceeded(Limit::Time, seconds))
     }
 }
 

@@ -88,6 +88,11 @@ fn attested(image: &VerifiedImage) -> String {
     let platform = one_line(&image.platform);
     let mut text = format!("{}  {} ({platform})\n", head(&image.problems), image.digest);
     text += &verdict(image.attested.as_deref(), image.judged_at.as_deref());
+    for finding in &image.suppressed {
+        let (severity, rule, reason) = (&finding.severity, &finding.rule, &finding.reason);
+        let suppressed = format!("not counted: {severity}[{rule}], because: {reason}");
+        text += &format!("  {}\n", one_line(&suppressed));
+    }
     if let Some(version) = &image.facts_by {
         text += &format!("  facts: read by imgcheck {}\n", one_line(version));
     }

@@ -54,6 +54,16 @@ fn a_new_fault_fails_unless_nothing_shall() {
     assert!(text.contains("1 new finding, 0 fixed"), "{text}");
     let output = diff(HONEST, MISLABELLED, &["--fail-on", "never"]);
     assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("\nB  NOT COUNTED  "), "{text}");
+}
+
+#[test]
+fn quiet_shows_only_what_fails() {
+    for (from, to, is_silent) in [(MISLABELLED, HONEST, true), (HONEST, MISLABELLED, false)] {
+        let output = diff(from, to, &["-q"]);
+        assert_eq!(output.stdout.is_empty(), is_silent, "{output:?}");
+    }
 }
 
 #[test]

@@ -151,6 +151,54 @@ fn init_serves_gitlab() {
     );
 }
 
+#[test]
+fn init_finds_a_dockerfile_below() {
+    let directory = tempdir().unwrap();
+    let root = directory.path();
+    for name in [".github", "train/gpu", "train/.cache", "with space"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    for name in [
+        "train/gpu/Dockerfile",
+        "train/.cache/Dockerfile",
+        "with space/Dockerfile",
+    ] {
+        fs::write(root.join(name), "FROM scratch\n").unwrap();
+    }
+    let text = init(root, &[]);
+    assert!(
+        text.contains("the job lints train/gpu/Dockerfile"),
+        "{text}"
+    );
+    let workflow = fs::read_to_string(root.join(".github/workflows/imgcheck.yml")).unwrap();
+    assert!(
+        workflow.contains("lint: train/gpu/Dockerfile\n"),
+        "{workflow}"
+    );
+    assert!(
+        workflow.contains("docker build --file train/gpu/Dockerfile"),
+        "{workflow}"
+    );
+}
+
+#[test]
+fn init_names_the_root_of_the_repository() {
+    let directory = tempdir().unwrap();
+    let root = fs::canonicalize(directory.path()).unwrap();
+    for name in [".git", ".github", "train/.github"] {
+        fs::create_dir_all(root.join(name)).unwrap();
+    }
+    let text = init(&root.join("train"), &[]);
+    let command = format!("imgcheck init {}\n", root.display());
+    assert!(text.contains(&command), "{text}");
+    assert!(!root.join("train/.github/workflows").exists());
+    assert!(init(&root, &[]).contains("wrote ./.github/workflows/imgcheck.yml"));
+    assert_eq!(init(&root, &["-q"]), "");
+    let file = root.join("train/.imgcheck.yaml").display().to_string();
+    let error = failure(2, &["init", &file]);
+    assert!(error.contains("a file, not a directory"), "{error}");
+}
+
 /// The file is accepted as it is, and with all keys that it has as comments.
 #[test]
 fn the_configuration_of_init_is_valid() {

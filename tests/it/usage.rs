@@ -17,6 +17,15 @@ fn a_wrong_command_line_is_exit_code_2() {
 }
 
 #[test]
+fn the_error_of_a_reference_has_its_help_on_a_line_of_its_own() {
+    let output = imgcheck().args(["claims", "Bad Ref!!"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("\n    help: "), "{text}");
+    assert!(!text.contains("\\n"), "{text}");
+}
+
+#[test]
 fn only_one_image_comes_from_standard_input() {
     let output = imgcheck().args(["-", "oci-archive:-:v1"]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();

@@ -87,6 +87,30 @@ fn quiet_shows_only_problems() {
 }
 
 #[test]
+fn quiet_shows_the_notes_that_fail() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("imgcheck.yaml");
+    fs::write(&file, "fail-on: note\nseverities: {'*': note}\n").unwrap();
+    let arguments = ["-q", "--config", file.to_str().unwrap()];
+    let (code, text) = run(&[MISLABELLED], &arguments);
+    assert_eq!(code, 1);
+    assert!(
+        text.starts_with("FAIL  pytorch-cuda:v2.9\n\nnote[claim-torch-version]"),
+        "{text}"
+    );
+    let severity = [&arguments[..], &["--severity", "error"]].concat();
+    let (_, text) = run(&[MISLABELLED], &severity);
+    assert_eq!(text, "FAIL  pytorch-cuda:v2.9\n", "what the user asks for");
+}
+
+#[test]
+fn the_totals_do_not_count_errors_as_passes() {
+    let (_, text) = run(&[HONEST, MISLABELLED], &["--fail-on", "never"]);
+    let totals = "\n2 images: 1 pass, 1 not counted · 1 error\n";
+    assert!(text.contains(totals), "{text}");
+}
+
+#[test]
 fn verbose_shows_why() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("imgcheck.yaml");

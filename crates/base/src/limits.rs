@@ -289,8 +289,12 @@ impl LimitExceeded {
         let name = self.limit.name();
         let enough = self.found.max(self.allowed.saturating_mul(2));
         let enough = self.limit.format(enough);
+        let condition = match self.limit {
+            Limit::Time => "if everything answers, and only takes longer",
+            _ => "if you trust the image",
+        };
         format!(
-            "if you trust the image, raise the limit: --limit {name}={enough}, or `limits: {{{name}: {enough}}}` in the configuration"
+            "{condition}, raise the limit: --limit {name}={enough}, or `limits: {{{name}: {enough}}}` in the configuration"
         )
     }
 }
@@ -318,6 +322,8 @@ mod tests {
             ("entries = 5_000_000", Limit::Entries, 5_000_000),
             ("path-bytes=64KiB", Limit::PathBytes, 64 << 10),
             ("layer-bytes=2TB", Limit::LayerBytes, 2_000_000_000_000),
+            ("layer-bytes=1.5GB", Limit::LayerBytes, 1_500_000_000),
+            ("layer-bytes=0.25 GiB", Limit::LayerBytes, 256 << 20),
             ("time=90", Limit::Time, 90),
             ("time=2h", Limit::Time, 7200),
         ] {
@@ -331,6 +337,10 @@ mod tests {
             "entries=-1",
             "time=2 days",
             "layer-bytes=99999999TiB",
+            "layer-bytes=1.5",
+            "layer-bytes=1.5B",
+            "layer-bytes=1.GB",
+            "layer-bytes=.5GB",
         ] {
             assert!(Limit::parse_setting(text).is_err(), "{text}");
         }

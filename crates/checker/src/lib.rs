@@ -36,8 +36,8 @@ mod targeted;
 mod torch_pythons;
 
 pub use attest::{
-    AttestRequest, Attestation, AttestedImage, Signer, Verification, VerifiedImage, VerifiedIndex,
-    VerifyRequest,
+    AttestRequest, Attestation, AttestedImage, Signer, SuppressedFinding, Verification,
+    VerifiedImage, VerifiedIndex, VerifyRequest,
 };
 pub use builder::CheckerBuilder;
 pub use facts::HeldLayers;

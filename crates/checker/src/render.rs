@@ -3,10 +3,10 @@
 use super::report::Report;
 use super::report::baseline;
 use imgcheck_base::error::{Error, Result};
-use imgcheck_model::finding::Finding;
+use imgcheck_model::finding::{Finding, Severity};
 use imgcheck_report::difference::{self, Difference};
 use imgcheck_report::requirements;
-use imgcheck_report::text::options::TextOptions;
+use imgcheck_report::text::options::{TextLevel, TextOptions};
 use imgcheck_report::tree::{self, TreeQuery};
 use imgcheck_report::{self as report, ImageReport};
 
@@ -174,7 +174,16 @@ impl Report {
 
     /// Writes the report for people.
     pub fn text(&self, options: &TextOptions) -> String {
-        self.with_view(|report| self.text_of(report, options))
+        // Quiet or not, a failure shows what makes it fail.
+        let is_quiet = options.level == TextLevel::Quiet;
+        let failing = self
+            .fail_on
+            .filter(|it| is_quiet && *it < Severity::Warning);
+        let options = TextOptions {
+            severity: options.severity.or(failing),
+            ..*options
+        };
+        self.with_view(|report| self.text_of(report, &options))
     }
 
     fn text_of(&self, report: &report::Report, options: &TextOptions) -> String {

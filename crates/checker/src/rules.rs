@@ -63,12 +63,10 @@ impl Schema {
 
 /// The rules of a checker.
 impl Checker {
-    /// The digest of the rules that judge: the built-in ones, those of the user in the order of their ids, and what the configuration says of
-    /// severities. Rules with one digest have the same findings on the same facts, targets and requirements, if the knowledge is of one day.
+    /// The digest of what judges: the built-in rules, those of the user in the order of their ids, and the settings of the policy. With one
+    /// digest, the same facts and targets have the same verdict on the same day, if the knowledge is of one day.
     pub(crate) fn rules_digest(&self) -> String {
-        let changes = self.policy.severities.iter();
-        let changes = changes.map(|it| format!("{}: {:?}", it.rule, it.severity));
-        self.rules.digest(changes)
+        self.rules.digest(self.policy.settings())
     }
 
     /// A table of all rules: id, severity, title. `width` is the width of the terminal in columns.

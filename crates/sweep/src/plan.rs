@@ -229,6 +229,30 @@ impl SweepPlan {
         by_image
     }
 
+    /// An image by its position, with the references that name it.
+    pub(crate) fn named(&self, position: usize, image: &PlannedImage) -> String {
+        /// References that are listed.
+        const LISTED: usize = 3;
+        let references = self.references.iter();
+        let references = references.filter(|it| it.image as usize == position);
+        let references: Vec<&str> = references.map(|it| it.reference.as_str()).collect();
+        let (listed, more) = references.split_at(references.len().min(LISTED));
+        let more = match more.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{} ({}{more})", image.source, listed.join(", "))
+    }
+
+    /// How many images have a layer.
+    pub(crate) fn images_with(&self, diff_id: &str) -> usize {
+        let has_layer = |image: &&PlannedImage| {
+            let mut layers = image.layers.iter().filter_map(|at| self.layer(*at));
+            layers.any(|it| it.diff_id == diff_id)
+        };
+        self.images.iter().filter(has_layer).count()
+    }
+
     pub(crate) fn layer(&self, position: u32) -> Option<&PlannedLayer> {
         self.layers.get(position as usize)
     }

@@ -238,7 +238,7 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
     ) -> Result<()> {
         let key = self.checker.layer_key(&layer.diff_id);
         if let Some(reason) = self.broken().get(&layer.diff_id) {
-            return Err(error_of(reason));
+            return Err(self.error_of(reason, &layer.diff_id));
         }
         let what = digest::hexadecimal(&layer.diff_id).unwrap_or_default();
         let Some(_claim) = self.claim(what, &key, if_claimed)? else {
@@ -264,17 +264,16 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
         read
     }
 
-    /// The images of the shard, with the layers that are still missing. Returns those that cannot be read.
+    /// The images of the shard, with the layers that are still missing. Returns those that cannot be read, with their references.
     fn read_images(&self) -> Result<Vec<(String, String)>> {
         let images = self.plan.images.iter().enumerate();
         let own = images.filter(|(at, _)| self.options.shard.has(*at));
-        let missing: Vec<&PlannedImage> = own
-            .map(|(_, image)| image)
-            .filter(|image| !self.knows(&self.checker.image_key(&image.name)))
+        let missing: Vec<(usize, &PlannedImage)> = own
+            .filter(|(_, image)| !self.knows(&self.checker.image_key(&image.name)))
             .collect();
         let ticker = Ticker::new(&*self.progress, "images", missing.len());
         let read = parallel::map(self.options.jobs, missing.len(), |at| {
-            let image = missing[at];
+            let (position, image) = missing[at];
             let read = self.read_image(image);
             ticker.tick();
             match read {
@@ -283,7 +282,7 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
                 Err(error) => {
                     self.checker.keep_reason(&image.name, &reason_of(&error));
                     self.check()?;
-                    Ok(Some((image.source.clone(), explained(&error))))
+                    Ok(Some((self.plan.named(position, image), explained(&error))))
                 }
             }
         })?;
@@ -327,6 +326,15 @@ impl<M: Fn(&str) -> ImageRequest + Sync> Worker<'_, M> {
             self.has(key)?;
         }
         Ok(None)
+    }
+
+    /// The error of a layer that could not be read for one of its images.
+    fn error_of(&self, reason: &UnreadReason, diff_id: &str) -> Error {
+        let subject = match self.plan.images_with(diff_id) {
+            1 => "a layer of this image".to_owned(),
+            count => format!("a layer that {count} images share"),
+        };
+        Error::new(reason.code, subject, reason.message.clone())
     }
 
     /// Whether the store is known to have something.
@@ -406,8 +414,4 @@ fn reason_of(error: &Error) -> UnreadReason {
         code: error.code(),
         message: error.message(),
     }
-}
-
-fn error_of(reason: &UnreadReason) -> Error {
-    Error::new(reason.code, "another image", reason.message.clone())
 }

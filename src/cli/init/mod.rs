@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use imgcheck::{Error, Result};
 
 use super::interrupt::Stop;
@@ -25,6 +26,9 @@ pub struct InitArguments {
     /// Print the files instead of writing them
     #[arg(long)]
     stdout: bool,
+    /// Do not say what was written, and what to do next
+    #[arg(short, long, env = "IMGCHECK_QUIET", value_parser = BoolishValueParser::new())]
+    quiet: bool,
 }
 
 /// A file to write.
@@ -40,8 +44,13 @@ struct Draft {
 pub fn run(arguments: &InitArguments) -> Result<ExitCode, Stop> {
     let directory = &arguments.directory;
     if !directory.is_dir() {
-        let problem = format!("{}: no such directory", directory.display());
-        return Err(Error::usage(problem).into());
+        let shown = directory.display();
+        let problem = match directory.exists() {
+            true => format!("{shown}: a file, not a directory"),
+            false => format!("{shown}: no such directory"),
+        };
+        let help = "name the directory of the repository, or nothing for this one";
+        return Err(Error::usage(problem).with_help(help).into());
     }
     for draft in drafts(directory) {
         let path = directory.join(draft.path);
@@ -51,6 +60,7 @@ pub fn run(arguments: &InitArguments) -> Result<ExitCode, Stop> {
         }
         let shown = one_line(&path.display().to_string());
         match create(&path, &draft.text)? {
+            _ if arguments.quiet => continue,
             true => output::print(&format!("wrote {shown}\n"))?,
             false => output::print(&format!("kept {shown}, which exists\n"))?,
         }
@@ -72,7 +82,16 @@ fn drafts(directory: &Path) -> Vec<Draft> {
         text: CONFIGURATION.to_owned(),
         next: Some(EXPECTATIONS.to_owned()),
     }];
+    if let Some(root) = repository_above(directory) {
+        let without = format!(
+            "no CI job was written: it belongs in the root of the repository: imgcheck init {}",
+            root.display()
+        );
+        drafts[0].next = Some(format!("{EXPECTATIONS}\n{without}"));
+        return drafts;
+    }
     let dockerfile = dockerfile(directory);
+    let dockerfile = dockerfile.as_deref();
     if has(".github") {
         let next = match dockerfile {
             Some(file) => format!(
@@ -113,12 +132,48 @@ fn drafts(directory: &Path) -> Vec<Draft> {
 /// What only the user knows.
 const EXPECTATIONS: &str = "next: say what the image must contain and run on (expect:, targets:): a tag such as :ci or a commit claims nothing";
 
-/// The Dockerfile of the image.
-fn dockerfile(directory: &Path) -> Option<&'static str> {
-    let names = ["Dockerfile", "Containerfile", "docker/Dockerfile"];
-    names
-        .into_iter()
-        .find(|name| directory.join(name).is_file())
+/// The root of the Git repository that a directory is in, if it is not the root itself: services read no CI job elsewhere.
+fn repository_above(directory: &Path) -> Option<PathBuf> {
+    let directory = fs::canonicalize(directory).ok()?;
+    let root = directory.ancestors().find(|it| it.join(".git").exists())?;
+    (root != directory).then(|| root.to_owned())
+}
+
+/// The Dockerfile of the image, relative to a directory: the one nearest to it.
+fn dockerfile(directory: &Path) -> Option<String> {
+    /// How far below the directory it may be.
+    const DEPTH: usize = 4;
+    let mut level = vec![String::new()];
+    for _ in 0..DEPTH {
+        let mut below = Vec::new();
+        for path in &level {
+            let names = ["Dockerfile", "Containerfile"].map(|name| format!("{path}{name}"));
+            if let Some(name) = names.into_iter().find(|it| directory.join(it).is_file()) {
+                return Some(name);
+            }
+            below.extend(directories(directory, path));
+        }
+        below.sort();
+        level = below;
+    }
+    None
+}
+
+/// The directories in one below another, except hidden ones, links, and those whose names a shell or YAML would not take as they are.
+fn directories(directory: &Path, path: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory.join(path)).into_iter().flatten();
+    let entries = entries
+        .flatten()
+        .filter(|it| it.file_type().is_ok_and(|it| it.is_dir()));
+    let names = entries.filter_map(|it| it.file_name().into_string().ok());
+    let names = names.filter(|it| is_plain(it) && it != "node_modules");
+    names.map(|name| format!("{path}{name}/")).collect()
+}
+
+/// Whether a name needs no quotes, and is not hidden.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "._-".contains(it);
+    name.chars().all(is_plain) && !name.starts_with(['.', '-'])
 }
 
 /// The workflow; without a Dockerfile it has a step that fails and says what is missing.

@@ -2,8 +2,10 @@
 
 mod false_facts;
 mod interleaved;
+mod keys;
 mod many_writers;
 mod other_programs;
+mod suppressed;
 mod tampering;
 mod two_tags;
 mod written;

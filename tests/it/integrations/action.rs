@@ -192,6 +192,8 @@ fn the_action_lints_before_the_build() {
         assert!(report.contains("/Dockerfile\""), "{report}");
         assert_eq!(run.said.contains("::error"), code == 1, "{}", run.said);
     }
+    let run = action(&[("version", "installed")]);
+    assert!(run.said.contains("set the input `image`"), "{}", run.said);
     // What nobody looked at does not pass.
     let image = sample(HONEST);
     for inputs in [

@@ -208,6 +208,10 @@ fn every_command_ends_when_its_time_is_over() {
         let error = errors(&output);
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {error}");
         assert!(error.contains("the limit time ("), "{arguments:?}: {error}");
+        if arguments == ["check", &reference] {
+            let named = format!("reading {reference}: exceeds");
+            assert!(error.contains(&named), "{error}");
+        }
         assert!(begun.elapsed() < Duration::from_secs(30), "{arguments:?}");
     }
 }

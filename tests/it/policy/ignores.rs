@@ -44,6 +44,11 @@ fn an_image_cannot_name_itself_into_an_ignore() {
     assert!(help.contains("`--as pytorch-cuda:v2.9`"), "{help}");
     let typed = ["--as", "pytorch-cuda:v2.9"];
     assert_eq!(check(directory.path(), &[MISLABELLED], &typed).0, 0);
+
+    let expired = IGNORE.replace("*/pytorch-cuda-*", "pytorch-cuda:*");
+    let directory = configured(&expired.replace("2999", "1999"));
+    let (_, report) = check(directory.path(), &[MISLABELLED], &[]);
+    assert_eq!(rules(&report["findings"]), ["policy-ignore-expired"]);
 }
 
 #[test]

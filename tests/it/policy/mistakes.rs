@@ -125,6 +125,8 @@ fn an_invalid_file_is_shown_with_position_and_help() {
             "expect: [torch=2.8]\n",
             vec!["invalid version specifier `=2.8`"],
         ),
+        ("expect: [os]\n", vec!["such as os==ubuntu22.04"]),
+        ("expect: [numpy]\n", vec!["such as numpy==VERSION"]),
         ("expect: {torch: 2.8}\n", vec![".imgcheck.yaml:1:9"]),
         ("expect: torch==2.8\n", vec![".imgcheck.yaml:1:9"]),
         (

@@ -59,6 +59,21 @@ fn programs_of_gpu_libraries_are_processes_and_tools_are_not() {
 }
 
 #[test]
+fn a_library_that_the_user_may_not_read_is_neither_absent_nor_elsewhere() {
+    let facts = Image::python()
+        .elf("usr/bin/tool", program(&["libz.so.1"]))
+        .library("usr/lib", "libz.so.1", &[])
+        .mode(0o000)
+        .config(json!({"Cmd": ["tool"], "User": "1000"}))
+        .loader();
+    let [missing] = &facts.missing[..] else {
+        panic!("{:?}", facts.missing);
+    };
+    assert_eq!(missing.unreadable, ["/usr/lib/libz.so.1"]);
+    assert!(missing.elsewhere.is_empty(), "{:?}", missing.elsewhere);
+}
+
+#[test]
 fn the_directory_that_keeps_the_user_out_is_named() {
     let facts = Image::python()
         .entry("app", EntryKind::Directory)

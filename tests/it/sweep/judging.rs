@@ -165,6 +165,20 @@ fn all_formats_are_written_at_once() {
 }
 
 #[test]
+fn errors_that_are_not_counted_are_no_passes() {
+    let case = Case::new();
+    let _server = read(&case);
+    let judge = case
+        .sweep(&["judge", "plan", "--fail-on", "never"])
+        .output();
+    let summary = text(&judge.unwrap().stdout);
+    let (_, lies) = summary.split_once("Tags that lie (").expect(&summary);
+    let (lies, _) = lies.split_once(')').unwrap();
+    let not_counted = format!(", {lies} with errors that are not counted\n");
+    assert!(summary.contains(&not_counted), "{summary}");
+}
+
+#[test]
 fn quiet_prints_a_summary_only_if_an_image_fails() {
     let case = Case::new();
     let _server = read(&case);

@@ -180,7 +180,17 @@ fn an_image_that_cannot_be_read_is_a_record_and_the_others_are_judged() {
         "{}",
         text(&output.stdout)
     );
+    let errors = text(&output.stderr);
+    for name in ["audio/train:v1)", "text/train:v1)", "vision/train:v0)"] {
+        assert!(errors.contains(name), "{errors}");
+    }
     let (records, code) = case.judge(&[]);
+    let of_layer = |it: &&Value| {
+        it["message"]
+            .to_string()
+            .contains("a layer of this image: ")
+    };
+    assert!(records.iter().any(|it| of_layer(&it)), "{records:#?}");
     assert_eq!((records.len(), code), (15, 3));
     let failed = records.iter().filter(|it| it["status"] == "failed");
     let mut codes: Vec<String> = failed

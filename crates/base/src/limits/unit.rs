@@ -25,7 +25,7 @@ impl Unit {
     pub fn pattern(self) -> &'static str {
         match self {
             Unit::Count => "^[0-9_]+$",
-            Unit::Bytes => "^[0-9_]+ *([kKmMgGtT]?[bB]?|[kKmMgGtT][iI][bB])$",
+            Unit::Bytes => "^([0-9_]+ *[bB]?|[0-9_]+(\\.[0-9]+)? *[kKmMgGtT]([iI]?[bB])?)$",
             Unit::Seconds => "^[0-9_]+ *(s|m|min|h)?$",
         }
     }
@@ -66,10 +66,18 @@ fn in_units(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     }
 }
 
-/// Parses bytes: `500MB`, `2GiB`.
+/// Parses bytes: `500MB`, `1.5GiB`.
 fn bytes(text: &str) -> Option<u64> {
-    let (number, unit) = split(text);
-    let unit = match unit.to_ascii_uppercase().as_str() {
+    let (number, rest) = split(text);
+    let (fraction, unit) = match rest.strip_prefix('.') {
+        Some(rest) => {
+            let end = rest.find(|it: char| !it.is_ascii_digit())?;
+            let (digits, unit) = rest.split_at(end);
+            (Some(digits), unit.trim())
+        }
+        None => (None, rest),
+    };
+    let unit: u64 = match unit.to_ascii_uppercase().as_str() {
         "" | "B" => 1,
         "K" | "KB" => 1_000,
         "M" | "MB" => 1_000_000,
@@ -81,7 +89,19 @@ fn bytes(text: &str) -> Option<u64> {
         "TIB" => 1 << 40,
         _ => return None,
     };
-    number?.checked_mul(unit)
+    let whole = number?.checked_mul(unit)?;
+    match fraction {
+        None => Some(whole),
+        Some(_) if unit == 1 => None,
+        Some(digits) => whole.checked_add(part_of(unit, digits)?),
+    }
+}
+
+/// The part of a unit that these decimals are, rounded down.
+fn part_of(unit: u64, decimals: &str) -> Option<u64> {
+    let count = u32::try_from(decimals.len()).ok()?;
+    let part = decimals.parse::<u128>().ok()?.checked_mul(unit.into())?;
+    u64::try_from(part / 10_u128.checked_pow(count)?).ok()
 }
 
 /// Parses seconds: `30s`, `2h`.

@@ -12,5 +12,5 @@ mod verify;
 mod write;
 
 pub use request::{AttestRequest, Signer, VerifyRequest};
-pub use verification::{Verification, VerifiedImage, VerifiedIndex, schema};
+pub use verification::{SuppressedFinding, Verification, VerifiedImage, VerifiedIndex, schema};
 pub use write::{Attestation, AttestedImage};

@@ -2,13 +2,14 @@
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::report::Report;
 use imgcheck_base::error::{Error, ErrorCode, Result};
 use imgcheck_base::json_schema;
-use imgcheck_model::finding::Finding;
+use imgcheck_model::finding::{Finding, IgnoredFinding};
 use imgcheck_report::{self as report, Verdict};
-use imgcheck_source::attest::predicate::ImageVerdict;
+use imgcheck_source::attest::predicate::{ImageVerdict, VerdictPredicate};
 
 const SCHEMA: &str = "imgcheck/verify/v1";
 
@@ -21,7 +22,7 @@ pub struct Verification {
     pub images: Vec<VerifiedImage>,
     /// What today's rules say about them; and the images that are not attested, or whose facts could not be read.
     pub report: Report,
-    /// Digest of the rules that judged today.
+    /// Digest of the rules and settings that judged today.
     pub rules: String,
 }
 
@@ -42,10 +43,27 @@ pub struct VerifiedImage {
     pub judged_reference: Option<String>,
     /// When (RFC 3339).
     pub judged_at: Option<String>,
-    /// Digest of the rules that judged then; null if the statement does not say.
+    /// Digest of the rules and settings that judged then; null if the statement does not say.
     pub rules: Option<String>,
+    /// The lowest severity that failed then: `error`, `warning` or `note`; null if the statement does not say.
+    pub fail_on: Option<String>,
+    /// The findings that were suppressed then.
+    pub suppressed: Vec<SuppressedFinding>,
     /// What does not hold.
     pub problems: Vec<String>,
+}
+
+/// A finding that the attested verdict does not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SuppressedFinding {
+    /// Rule id.
+    pub rule: String,
+    /// How severe it is: `error`, `warning` or `note`.
+    pub severity: String,
+    /// What is wrong, in one sentence.
+    pub message: String,
+    /// Why it is suppressed.
+    pub reason: String,
 }
 
 /// An index of images, and what is attested of it.
@@ -59,12 +77,27 @@ pub struct VerifiedIndex {
     pub judged_reference: Option<String>,
     /// When (RFC 3339).
     pub judged_at: Option<String>,
-    /// Digest of the rules that judged then; null if the statement does not say.
+    /// Digest of the rules and settings that judged then; null if the statement does not say.
     pub rules: Option<String>,
     /// The images that were judged.
     pub images: Vec<ImageVerdict>,
     /// What does not hold.
     pub problems: Vec<String>,
+}
+
+impl SuppressedFinding {
+    /// Those of a signed verdict, which lists them as a report does.
+    pub(super) fn of(verdict: &VerdictPredicate) -> Vec<Self> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let suppressed = verdict.ignored.as_array().into_iter().flatten();
+        let suppressed = suppressed.map(|finding| SuppressedFinding {
+            rule: text(&finding["rule"]),
+            severity: text(&finding["severity"]),
+            message: text(&finding["message"]),
+            reason: text(&finding["ignore"]["reason"]),
+        });
+        suppressed.collect()
+    }
 }
 
 impl Verification {
@@ -94,6 +127,7 @@ impl Verification {
                 image,
                 verdict: report.map(|it| it.verdict.as_str()),
                 findings: report.iter().flat_map(|it| &it.findings).collect(),
+                ignored: report.iter().flat_map(|it| &it.ignored).collect(),
             }
         });
         let errors = self.report.errors.iter().map(|it| Unverified {
@@ -126,7 +160,7 @@ pub fn schema() -> Schema {
 struct Document<'d> {
     /// The format: `imgcheck/verify/v1`.
     schema: &'d str,
-    /// Digest of the rules that judged today.
+    /// Digest of the rules and settings that judged today.
     rules: &'d str,
     /// The attestation of the index that lists the images; null if the reference names an image, or nobody attested the index.
     index: Option<&'d VerifiedIndex>,
@@ -144,6 +178,8 @@ struct Today<'d> {
     verdict: Option<&'static str>,
     /// The findings of today's rules.
     findings: Vec<&'d Finding>,
+    /// The findings that today's configuration suppresses.
+    ignored: Vec<&'d IgnoredFinding>,
 }
 
 #[derive(Serialize, JsonSchema)]

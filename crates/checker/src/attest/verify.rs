@@ -8,7 +8,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::attested::{self, Found, foreign};
 use super::request::VerifyRequest;
 use super::statements::Statements;
-use super::verification::{Verification, VerifiedImage, VerifiedIndex};
+use super::verification::{SuppressedFinding, Verification, VerifiedImage, VerifiedIndex};
 use crate::facts::ImageFacts;
 use crate::read::{source_request, subject};
 use crate::report::Unread;
@@ -143,6 +143,8 @@ impl Checker {
             judged_reference: None,
             judged_at: None,
             rules: None,
+            fail_on: None,
+            suppressed: Vec::new(),
             problems: Vec::new(),
         };
         if statements.signed.is_empty() {
@@ -162,6 +164,8 @@ impl Checker {
         verified.problems.extend(newest.problems);
         match newest.verdict {
             Some(verdict) => {
+                verified.suppressed = SuppressedFinding::of(&verdict);
+                verified.fail_on = verdict.fail_on;
                 verified.attested = Some(verdict.verdict);
                 verified.judged_reference = verdict.reference;
                 verified.judged_at = Some(verdict.judged_at);

@@ -14,6 +14,7 @@ use crate::{Checker, Format, ImageRequest, Subject, View};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::reference::name::Name;
 use imgcheck_layer::cache;
+use imgcheck_model::finding::{IgnoredFinding, Severity};
 use imgcheck_report::{ImageReport, Verdict};
 use imgcheck_source::attest::artifact::{Artifact, Blob};
 use imgcheck_source::attest::envelope::{ENVELOPE, Envelope};
@@ -63,9 +64,13 @@ struct Attesting<'a> {
     artifacts: Option<Artifacts>,
     /// The repository with its registry.
     repository: String,
-    /// Digest of the rules.
+    /// Digest of the rules and settings.
     rules: String,
+    /// The lowest severity that fails.
+    fail_on: Severity,
     done: Attestation,
+    /// The suppressed findings of all images.
+    ignored: Vec<IgnoredFinding>,
     /// What is to be in the lists that tags name.
     additions: Vec<Addition>,
     /// Digests of artifacts that the new ones replace.
@@ -76,9 +81,15 @@ impl Checker {
     /// Reads and judges the images of a reference, and writes facts and verdicts to its repository, signed.
     ///
     /// # Errors
-    /// An image cannot be read or judged, the signer fails, the registry refuses, or other writers change the lists of what is attested for too
+    /// No finding can fail by the policy, an image cannot be read or judged, the signer fails, the registry refuses, or other writers change the lists of what is attested for too
     /// long.
     pub fn attest(&self, request: &AttestRequest, signer: &Signer) -> Result<Attestation> {
+        let Some(fail_on) = self.policy.fail_on else {
+            let problem = "a verdict that no finding can fail attests nothing";
+            return Err(Error::usage(problem).with_help(
+                "replace `never`, of --fail-on or of `fail-on` in the configuration: --fail-on error",
+            ));
+        };
         let images = self.images(&request.image)?;
         let report = self.check_facts(&images);
         if let Some(unread) = report.errors.into_iter().next() {
@@ -102,10 +113,12 @@ impl Checker {
             artifacts,
             repository: repository(&request.image.typed()),
             rules: self.rules_digest(),
+            fail_on,
             done: Attestation {
                 images: Vec::new(),
                 bundles: Vec::new(),
             },
+            ignored: Vec::new(),
             additions: Vec::new(),
             superseded: Vec::new(),
         };
@@ -157,8 +170,11 @@ impl Attesting<'_> {
         let verdict = VerdictPredicate {
             reference: report.facts.reference.as_deref().map(judged_reference),
             platform: Some(report.facts.platform.clone()),
-            judged: json!({"complete": report.gaps.is_empty(), "gaps": report.gaps}),
+            judged: json!({
+                "complete": report.gaps.is_empty(), "gaps": report.gaps, "acknowledged": report.acknowledged,
+            }),
             findings: json!(report.findings),
+            ignored: json!(report.ignored),
             targets: report.targets.iter().map(|it| it.name.clone()).collect(),
             ..self.verdict(report.verdict)
         };
@@ -176,6 +192,7 @@ impl Attesting<'_> {
             said.push(Said::text(REQUIREMENTS, &requirements)?);
         }
         self.say(&manifest, artifacts, said)?;
+        self.ignored.extend_from_slice(&report.ignored);
         self.done.images.push(AttestedImage {
             digest,
             platform: Some(report.facts.platform.clone()),
@@ -213,6 +230,7 @@ impl Attesting<'_> {
         let predicate = VerdictPredicate {
             reference: Some(judged_reference(&self.request.image.typed())),
             images: images.collect(),
+            ignored: json!(self.ignored),
             ..self.verdict(verdict)
         };
         let said = vec![
@@ -237,6 +255,8 @@ impl Attesting<'_> {
             verdict: verdict.as_str().to_owned(),
             judged: Value::Null,
             findings: Value::Null,
+            ignored: Value::Null,
+            fail_on: Some(self.fail_on.as_str().to_owned()),
             targets: Vec::new(),
             knowledge: self.checker.knowledge.date.clone(),
             rules: Some(self.rules.clone()),

@@ -157,14 +157,14 @@ impl Chain<'_, '_> {
                 .iter()
                 .find(|it| **it == name)
                 .copied()
-                .or_else(|| nearest(name, names))
+                .or_else(|| similar(name, names))
         };
         if !name.contains('/') {
             return on_path().map(str::to_owned);
         }
         let path = absolute(name, &process.directory)?;
         let directory = directory_of(&path);
-        let beside = nearest(name_of(&path), self.programs(directory));
+        let beside = similar(name_of(&path), self.programs(directory));
         let beside = beside.map(|it| format!("{}/{it}", directory.trim_end_matches('/')));
         beside.or_else(|| on_path().map(str::to_owned))
     }
@@ -184,7 +184,28 @@ impl Chain<'_, '_> {
     }
 }
 
+/// The program that may be meant. With another letter, a name as short as `sh` is that of another program; only a number may follow it.
+fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    const SHORT: usize = 3;
+    let is_number = |it: &str| it.starts_with(|c: char| c.is_ascii_digit());
+    let may_be_meant =
+        |it: &&str| name.len() > SHORT || it.strip_prefix(name).is_some_and(is_number);
+    nearest(name, known.into_iter().filter(may_be_meant))
+}
+
 /// Whether a manifest or a template leaves open what a name is.
 fn is_open(name: &str) -> bool {
     name.contains('$') || name.contains("{{")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::similar;
+
+    #[test]
+    fn a_short_name_with_another_letter_is_another_program() {
+        assert_eq!(similar("sh", ["sg", "ssh", "bash"]), None);
+        assert_eq!(similar("pip", ["zip", "pip3"]), Some("pip3"));
+        assert_eq!(similar("pyhton", ["proton", "python"]), Some("python"));
+    }
 }

@@ -15,7 +15,7 @@ use super::playback::{Cause, LoadFailure};
 use super::program::ModeledProcess;
 use super::variants::variants_of;
 use imgcheck_base::lexical::name_of;
-use imgcheck_image::Node;
+use imgcheck_image::{Access, Node};
 use imgcheck_loader::{Fault, ObjectId, SearchedDirectory};
 
 /// Longest demangled name, in bytes.
@@ -24,6 +24,16 @@ const DEMANGLED_BYTES: usize = 4096;
 const LISTED_SYMBOLS: usize = 20;
 /// Files of the same name that are listed.
 const LISTED_FILES: usize = 16;
+
+/// Files with the name or SONAME of a library that is not found.
+#[derive(Default)]
+struct Namesakes {
+    /// Those that the process could load.
+    readable: Vec<String>,
+    /// Those that its user may not read.
+    unreadable: Vec<String>,
+    of_other_machines: Vec<String>,
+}
 
 /// Adds the faults of a process to the facts.
 pub(super) fn record(describer: &Describer, process: &ModeledProcess, facts: &mut LoaderFacts) {
@@ -228,7 +238,7 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             _ => return Missing::default(),
         };
         let file = name_of(name);
-        let (elsewhere, wrong_machine) = self.elsewhere(file, broken);
+        let namesakes = self.namesakes(file, broken);
         let opener = attempt.failure.map_or("", |it| it.opener.as_str());
         let user = needed_by.as_deref().unwrap_or(opener);
         let user_file = Some(user).filter(|user| !user.is_empty());
@@ -243,8 +253,9 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
             alternatives: alternatives.map_or_else(Vec::new, |it| it.alternatives.clone()),
             host_provided: self.describer.knowledge.is_host_provided(name),
             broken: broken.to_owned(),
-            wrong_machine,
-            elsewhere,
+            wrong_machine: namesakes.of_other_machines,
+            unreadable: namesakes.unreadable,
+            elsewhere: namesakes.readable,
             variants: alternatives
                 .filter(|_| broken.is_empty())
                 .map_or_else(Vec::new, |_| variants_of(self.describer.root, name)),
@@ -256,24 +267,26 @@ impl<'t, 'k, 'r, 's> Recorder<'t, 'k, 'r, 's> {
         }
     }
 
-    /// Files with this name or SONAME except one, those for the machine of the process and those for others.
-    fn elsewhere(&self, name: &str, except: &str) -> (Vec<String>, Vec<String>) {
-        let system = self.process.system;
-        let mut fitting = Vec::new();
-        let mut other = Vec::new();
+    /// Files with this name or SONAME except one.
+    fn namesakes(&self, name: &str, except: &str) -> Namesakes {
+        let system = &self.process.system;
+        let mut namesakes = Namesakes::default();
         for node in self.describer.named(name) {
             let path = node.path();
             let Some(elf) = node.elf().filter(|_| path != except) else {
                 continue;
             };
-            match (elf.machine, elf.class) == (system.machine, system.class) {
-                true => fitting.push(path),
-                false => other.push(path),
+            let is_fitting = (elf.machine, elf.class) == (system.machine, system.class);
+            let list = match is_fitting {
+                false => &mut namesakes.of_other_machines,
+                true if node.allows(&system.user, Access::Read) => &mut namesakes.readable,
+                true => &mut namesakes.unreadable,
+            };
+            if list.len() < LISTED_FILES {
+                list.push(path);
             }
         }
-        fitting.truncate(LISTED_FILES);
-        other.truncate(LISTED_FILES);
-        (fitting, other)
+        namesakes
     }
 
     /// The newest version of the same kind that a file defines; empty if there is none.

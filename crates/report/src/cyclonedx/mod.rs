@@ -158,7 +158,7 @@ fn container(image: &Inspection, references: &mut Unique) -> Component {
             })
             .into_iter()
             .collect(),
-        purl: name.and_then(|name| purl::image(&name, digest, &image.platform)),
+        purl: name.and_then(|name| purl::image(&name, digest, &image.platform, image.source)),
         properties,
         ..Component::default()
     }

@@ -6,13 +6,24 @@ use super::super::escape::percent;
 use imgcheck_base::reference::name::Name;
 use imgcheck_base::version;
 use imgcheck_model::stack::{Component, Evidence, EvidenceKind};
+use imgcheck_source::source::SourceKind;
 
-/// `pkg:oci/NAME@DIGEST?…`: the last path component of the repository; the full repository is a qualifier.
-pub(super) fn image(name: &Name, digest: Option<&str>, platform: &str) -> Option<String> {
+/// `pkg:oci/NAME@DIGEST?…`: the last path component of the repository; the full repository is a qualifier if its registry is known: the
+/// image was read from it, or the name has it. An archive of a local build names none.
+pub(super) fn image(
+    name: &Name,
+    digest: Option<&str>,
+    platform: &str,
+    source: SourceKind,
+) -> Option<String> {
     let repository = Name {
         tag: None,
         digest: None,
         ..name.canonical()
+    };
+    let repository = match source == SourceKind::Registry || name.registry.is_some() {
+        true => repository.to_string(),
+        false => String::new(),
     };
     purl(
         ("oci", None),
@@ -20,7 +31,7 @@ pub(super) fn image(name: &Name, digest: Option<&str>, platform: &str) -> Option
         name.digest.as_deref().or(digest).unwrap_or_default(),
         &[
             ("arch", architecture(platform)),
-            ("repository_url", &repository.to_string()),
+            ("repository_url", &repository),
             ("tag", name.tag.as_deref().unwrap_or_default()),
         ],
     )
@@ -166,14 +177,25 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_named_with_its_registry_and_digest() {
+    fn an_image_is_named_with_its_digest_and_its_registry_if_that_is_known() {
         let digest = format!("sha256:{}", "0".repeat(64));
-        let name = "pytorch/pytorch:2.8.0".parse::<Name>().ok();
-        let name = name.and_then(|name| image(&name, Some(&digest), "linux/amd64"));
-        let expected = format!(
-            "pkg:oci/pytorch@sha256:{}?arch=amd64&repository_url=docker.io%2Fpytorch%2Fpytorch&tag=2.8.0",
-            "0".repeat(64)
+        let named = |name: &str, source| {
+            let name = name.parse::<Name>().ok();
+            name.and_then(|name| image(&name, Some(&digest), "linux/amd64", source))
+        };
+        let expected = |repository: &str| {
+            let url = format!("pkg:oci/pytorch@{digest}?arch=amd64{repository}&tag=2.8.0");
+            Some(url)
+        };
+        let short = "pytorch/pytorch:2.8.0";
+        assert_eq!(
+            named(short, SourceKind::Registry),
+            expected("&repository_url=docker.io%2Fpytorch%2Fpytorch")
         );
-        assert_eq!(name, Some(expected));
+        assert_eq!(named(short, SourceKind::DockerArchive), expected(""));
+        assert_eq!(
+            named("ghcr.io/pytorch:2.8.0", SourceKind::Oci),
+            expected("&repository_url=ghcr.io%2Fpytorch")
+        );
     }
 }

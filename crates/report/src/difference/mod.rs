@@ -40,5 +40,6 @@ fn side(name: &str, image: &ImageReport) -> Side {
         config_digest: image.facts.config_digest.clone(),
         size: image.facts.layers.iter().map(|layer| layer.size).sum(),
         verdict: image.verdict,
+        heading: image.verdict.above(&image.findings),
     }
 }

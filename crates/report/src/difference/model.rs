@@ -48,6 +48,8 @@ pub struct Side {
     pub size: u64,
     /// Whether it passes.
     pub verdict: Verdict,
+    /// The verdict as a heading of its findings: a pass by `--fail-on never` does not count its errors.
+    pub heading: &'static str,
 }
 
 /// How many layers two images share, by diff id.

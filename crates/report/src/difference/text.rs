@@ -6,7 +6,7 @@ use super::model::{Change, Difference, Side};
 use super::prefix;
 use crate::one_line;
 use crate::text::finding_head;
-use crate::text::style::{BOLD, DIM, colored, line, show, table};
+use crate::text::style::{BOLD, DIM, colored_word, line, show, table};
 use crate::text::wrap::wrap;
 use imgcheck_model::finding::Finding;
 
@@ -44,7 +44,7 @@ pub fn render(difference: &Difference, width: Option<u16>) -> String {
 }
 
 fn side(out: &mut String, letter: &str, side: &Side) {
-    let verdict = colored(side.verdict, &[]);
+    let verdict = colored_word(side.verdict, side.heading);
     let name = one_line(side.name());
     let about = match side.platform.as_str() {
         "" => String::new(),

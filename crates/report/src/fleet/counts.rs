@@ -20,6 +20,8 @@ const MESSAGES: usize = 4;
 #[derive(Debug)]
 pub(super) struct Counts {
     pub verdicts: Tally<Verdict>,
+    /// References that pass though they have errors, which do not count by `--fail-on never`.
+    pub not_counted: u64,
     /// References with a finding of the rule, by the worst severity of it in that image.
     pub rules: Tally<(String, Severity)>,
     /// Codes of what failed or was skipped.
@@ -75,6 +77,7 @@ impl Counts {
     pub fn new(rows: usize) -> Self {
         Counts {
             verdicts: Tally::default(),
+            not_counted: 0,
             rules: Tally::default(),
             codes: Tally::default(),
             gaps: Tally::default(),
@@ -115,6 +118,8 @@ impl Counts {
         }
         if let Some(verdict) = record.verdict {
             self.verdicts.add(verdict);
+            let has_error = (record.findings.iter()).any(|it| it.severity == Severity::Error);
+            self.not_counted += u64::from(verdict == Verdict::Pass && has_error);
         }
         self.findings(record, importance);
         self.contents(record);

@@ -58,10 +58,14 @@ fn summary(counts: &Counts, totals: &FleetTotals) -> String {
     let verdict = |verdict| counts.verdicts.of(&verdict);
     let _ = writeln!(
         text,
-        "{} fail, {} incomplete, {} pass",
+        "{} fail, {} incomplete, {} pass{}",
         verdict(Verdict::Fail),
         verdict(Verdict::Incomplete),
-        verdict(Verdict::Pass)
+        verdict(Verdict::Pass) - counts.not_counted,
+        match counts.not_counted {
+            0 => String::new(),
+            number => format!(", {number} with errors that are not counted"),
+        }
     );
     let rules = counts.by_rule();
     if !rules.is_empty() {

@@ -2,6 +2,7 @@
 
 use super::escape::{code, prose};
 use super::page::{Page, docs_link, severity_sign, verdict_sign};
+use crate::NOT_COUNTED;
 use crate::details::count;
 use crate::difference::{Change, Difference, Side};
 use imgcheck_base::decimal_bytes::decimal_bytes;
@@ -45,7 +46,10 @@ fn headline(difference: &Difference) -> String {
 
 fn sides(difference: &Difference) -> String {
     let side = |letter: &str, side: &Side| {
-        let sign = verdict_sign(side.verdict);
+        let sign = match side.heading {
+            NOT_COUNTED => "⚠️",
+            _ => verdict_sign(side.verdict),
+        };
         format!(
             "| {letter} | {sign} {} | {} | {} |\n",
             code(side.name()),

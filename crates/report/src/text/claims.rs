@@ -18,10 +18,12 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
         );
         if let Some(error) = &report.error {
             let red = color(AnsiColor::Red);
-            line(
-                &mut out,
-                &format!("  {red}error{red:#}: {}", one_line(error)),
-            );
+            let (message, help) = error.split_once('\n').unwrap_or((error, ""));
+            let message = one_line(message);
+            line(&mut out, &format!("  {red}error{red:#}: {message}"));
+            for advice in help.lines() {
+                line(&mut out, &format!("  {}", one_line(advice)));
+            }
         } else if report.claims.is_empty() {
             line(&mut out, "  no claims that imgcheck recognizes");
         } else {

@@ -40,7 +40,7 @@ pub struct TextOptions {
     pub width: Option<u16>,
     /// How much is shown.
     pub level: TextLevel,
-    /// The least severity of the findings that are shown: by default a warning if the level is quiet, or else a note.
+    /// The least severity of the findings that are shown: by default, if the level is quiet, a warning or what fails; or else a note.
     pub severity: Option<Severity>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::style::{BOLD, line};
 use crate::details::{count, tally};
-use crate::{Report, Verdict};
+use crate::{NOT_COUNTED, Report, Verdict};
 
 /// Writes how many images have which verdict, if there are several.
 pub(super) fn write(out: &mut String, report: &Report) {
@@ -12,10 +12,13 @@ pub(super) fn write(out: &mut String, report: &Report) {
         return;
     }
     let of = |verdict| images.iter().filter(|it| it.verdict == verdict).count();
+    let headings = images.iter().map(|it| it.verdict.above(&it.findings));
+    let not_counted = headings.filter(|it| *it == NOT_COUNTED).count();
     let verdicts = [
         (of(Verdict::Fail), "fail"),
         (of(Verdict::Incomplete), "incomplete"),
-        (of(Verdict::Pass), "pass"),
+        (of(Verdict::Pass) - not_counted, "pass"),
+        (not_counted, "not counted"),
         (report.errors.len(), "not read"),
     ];
     let verdicts = verdicts.into_iter().filter(|(number, _)| *number > 0);

@@ -106,6 +106,15 @@ impl Baseline {
         })
     }
 
+    /// The known findings in a fixed order, each with its severity.
+    pub(super) fn known(&self) -> Vec<String> {
+        let known = self.severities.iter();
+        let known = known.map(|(finding, it)| format!("known: {finding} {}", it.as_str()));
+        let mut known: Vec<String> = known.collect();
+        known.sort();
+        known
+    }
+
     /// The text of a baseline file; each finding comes with the name of its image.
     pub fn text<'f>(
         findings: impl Iterator<Item = (&'f str, &'f Finding)>,

@@ -106,7 +106,10 @@ impl Requirement {
         if operator.is_none() {
             return Err(InvalidInput {
                 problem: format!("`{text}` has no version"),
-                help: format!("add a version specifier, such as {name}>=2.8"),
+                help: format!(
+                    "add a version, such as {}; `imgcheck facts IMAGE` shows the one that an image has",
+                    example(name)
+                ),
             });
         }
         Requirement::new(name, specifier.trim())
@@ -157,6 +160,19 @@ impl Requirement {
             specifier: specifier.to_owned(),
         })
     }
+}
+
+/// A requirement in the form of the component's versions.
+fn example(name: &str) -> String {
+    let specifier = match name {
+        "torch" => "==2.8.*",
+        CUDA => "==12.8",
+        "cudnn" => ">=9.7,<10",
+        "python" => "==3.11",
+        OS => "==ubuntu22.04",
+        _ => "==VERSION",
+    };
+    format!("{name}{specifier}")
 }
 
 fn invalid_specifier(specifier: &str, problem: &str) -> InvalidInput {

@@ -6,6 +6,7 @@
 mod apply;
 pub mod baseline;
 pub mod config;
+mod decisive;
 pub mod discover;
 mod expectation;
 mod facts;

@@ -184,7 +184,7 @@ impl RuleSet {
 
     /// A digest of all rules and of these settings: of the built-in rules, of the text of the others in the order of their ids, and of the
     /// settings in their order.
-    pub fn digest(&self, settings: impl Iterator<Item = String>) -> String {
+    pub fn digest(&self, settings: Vec<String>) -> String {
         let mut own: Vec<&Rule> = self.rules.iter().filter(|rule| !rule.builtin).collect();
         own.sort_by_key(|rule| &rule.id);
         let own = own.iter().map(|rule| rule.source.text.to_string());

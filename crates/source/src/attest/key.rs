@@ -12,6 +12,7 @@ use ring::signature::{
 use rustls::pki_types::pem::{PemObject, SectionKind};
 use sha2::{Digest, Sha256};
 
+use super::key_help as help;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::key_file;
 
@@ -22,7 +23,13 @@ const PUBLIC_KEY: [u8; 26] = [
 ];
 /// Bytes of an uncompressed point (SEC 1, section 2.3.3).
 const POINT: usize = 65;
-const MAKE: &str = "make a pair: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem && openssl pkey -in key.pem -pubout -out key.pub";
+/// The name of the curve P-256 in DER (RFC 5480, section 2.1.1.1).
+const CURVE: [u8; 10] = [0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+
+const OTHER_CURVE: &str = "only ECDSA keys of the curve P-256 are supported";
+const NO_PEM: &str = "it is not a key in PEM format";
+/// Stands for a file that nobody named.
+const PRIVATE: &str = "PRIVATE-KEY";
 
 /// A public key.
 ///
@@ -39,7 +46,10 @@ impl PublicKey {
     /// # Errors
     /// It cannot be read, or is not a public key of P-256.
     pub fn read(place: &str) -> Result<Self> {
-        Self::of_pem(place, &read(place)?)
+        let text = key_file::read(place);
+        let text =
+            text.map_err(|problem| wrong(place, &problem).with_help(help::public_half(PRIVATE)));
+        Self::of_pem(place, &text?)
     }
 
     /// Same as [`read`](Self::read), of a text that is known; `place` names it in messages.
@@ -47,15 +57,16 @@ impl PublicKey {
     /// # Errors
     /// It is not a public key of P-256.
     pub fn of_pem(place: &str, text: &[u8]) -> Result<Self> {
-        let refuse = |problem: &str| wrong(place, problem);
-        let point = match section(place, text)? {
+        let refuse = |problem: &str| wrong(place, problem).with_help(help::public_half(PRIVATE));
+        let point = match section(text).ok_or_else(|| refuse(NO_PEM))? {
             (SectionKind::PublicKey, der) => der.strip_prefix(&PUBLIC_KEY).map(<[u8]>::to_vec),
-            (SectionKind::PrivateKey, _) => {
-                return Err(refuse("it is a private key, a public one is needed"));
+            (SectionKind::PrivateKey | SectionKind::EcPrivateKey, _) => {
+                return Err(wrong(place, "it is a private key, a public one is needed")
+                    .with_help(help::of_private(place)));
             }
             _ => return Err(refuse("it is not a public key")),
         };
-        let point = point.ok_or_else(|| refuse("only ECDSA keys of the curve P-256 are supported"));
+        let point = point.ok_or_else(|| refuse(OTHER_CURVE));
         let point = point?.try_into();
         Ok(PublicKey(
             point.map_err(|_| refuse("it is not a public key"))?,
@@ -87,28 +98,28 @@ impl PrivateKey {
     /// # Errors
     /// It cannot be read, or is not a private key of P-256.
     pub fn read(place: &str) -> Result<Self> {
-        let text = read(place)?;
-        let refuse = |problem: &str| wrong(place, problem);
+        let refuse = |problem: &str| wrong(place, problem).with_help(help::new_pair());
+        let text = key_file::read(place).map_err(|problem| refuse(&problem))?;
         if memchr::memmem::find(&text, b"ENCRYPTED").is_some() {
-            return Err(refuse("the key is encrypted").with_help(
-                "decrypt it (openssl pkey -in FILE -out key.pem), or let another program sign: --sign-with COMMAND",
-            ));
+            return Err(wrong(place, "the key is encrypted").with_help(help::decrypted(place)));
         }
-        let der = match section(place, &text)? {
+        let der = match section(&text).ok_or_else(|| refuse(NO_PEM))? {
             (SectionKind::PrivateKey, der) => der,
-            (SectionKind::EcPrivateKey, _) => {
-                return Err(refuse("the key is not in PKCS #8")
-                    .with_help("convert it: openssl pkcs8 -topk8 -nocrypt -in FILE -out key.pem"));
+            (SectionKind::EcPrivateKey, der) if memchr::memmem::find(&der, &CURVE).is_some() => {
+                let problem = "the key is not in PKCS #8";
+                return Err(wrong(place, problem).with_help(help::converted(place)));
             }
+            (SectionKind::EcPrivateKey, _) => return Err(refuse(OTHER_CURVE)),
             (SectionKind::PublicKey, _) => {
-                return Err(refuse("it is a public key, a private one is needed"));
+                let problem = "it is a public key, a private one is needed";
+                return Err(wrong(place, problem).with_help(help::of_public(place)));
             }
             _ => return Err(refuse("it is not a private key")),
         };
         let random = SystemRandom::new();
         match EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &der, &random) {
             Ok(pair) => Ok(PrivateKey { pair, random }),
-            Err(_) => Err(refuse("only ECDSA keys of the curve P-256 are supported")),
+            Err(_) => Err(refuse(OTHER_CURVE)),
         }
     }
 
@@ -135,18 +146,11 @@ impl fmt::Debug for PrivateKey {
 }
 
 fn wrong(place: &str, problem: &str) -> Error {
-    Error::usage(format!("the key {place}: {problem}")).with_help(MAKE)
+    Error::usage(format!("the key {place}: {problem}"))
 }
 
 /// The first section of a PEM file, with its bytes.
-fn section(place: &str, text: &[u8]) -> Result<(SectionKind, Vec<u8>)> {
+fn section(text: &[u8]) -> Option<(SectionKind, Vec<u8>)> {
     let first = <(SectionKind, Vec<u8>)>::pem_slice_iter(text).next();
-    match first {
-        Some(Ok(section)) => Ok(section),
-        _ => Err(wrong(place, "it is not a key in PEM format")),
-    }
-}
-
-fn read(place: &str) -> Result<Vec<u8>> {
-    key_file::read(place).map_err(|problem| wrong(place, &problem))
+    first.and_then(Result::ok)
 }

@@ -11,6 +11,7 @@ pub mod artifact;
 pub mod command;
 pub mod envelope;
 pub mod key;
+mod key_help;
 pub mod predicate;
 pub mod sbom;
 pub mod statement;

@@ -78,12 +78,20 @@ pub struct VerdictPredicate {
     /// The findings, as in the report. Absent for an index.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub findings: Value,
+    /// The findings that the configuration or a baseline suppresses, each with the reason, as in the report; of an index, those of all its
+    /// images. Absent before version 0.2.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub ignored: Value,
+    /// The lowest severity that failed: `error`, `warning` or `note`. Absent before version 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_on: Option<String>,
     /// The GPUs and drivers that the image must run on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<String>,
     /// The day on which the knowledge of releases was last compared with what is published: `2026-11-21`.
     pub knowledge: String,
-    /// Digest of the rules that judged, with the severities of the configuration. Absent before version 0.2.
+    /// Digest of what judged: the rules, and what the configuration and the options say of severities, requirements, ignores and known
+    /// findings. Absent before version 0.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<String>,
     /// When it was judged (RFC 3339).

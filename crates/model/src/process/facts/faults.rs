@@ -31,6 +31,9 @@ pub struct Missing {
     pub wrong_machine: Vec<String>,
     /// Files of this name or SONAME in directories that this process does not search.
     pub elsewhere: Vec<String>,
+    /// Files of this name or SONAME that the user of the image may not read, which the loader skips.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
     /// Beside a file that is requested by path and absent: those whose names differ from its name only in digits, such as the builds for
     /// other releases of CUDA or PyTorch.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -157,11 +157,16 @@ fn page<'p>(
 }
 
 fn sums(counts: &Counts) -> Vec<(&'static str, &'static str, String)> {
-    let verdict = |verdict| grouped(counts.verdicts.of(&verdict));
+    let verdict = |verdict| counts.verdicts.of(&verdict);
+    let passes = verdict(Verdict::Pass) - counts.not_counted;
     vec![
-        ("fail", "Fail", verdict(Verdict::Fail)),
-        ("incomplete", "Incomplete", verdict(Verdict::Incomplete)),
-        ("pass", "Pass", verdict(Verdict::Pass)),
+        ("fail", "Fail", grouped(verdict(Verdict::Fail))),
+        (
+            "incomplete",
+            "Incomplete",
+            grouped(verdict(Verdict::Incomplete)),
+        ),
+        ("pass", "Pass", grouped(passes)),
         ("lies", "Tags that lie", grouped(counts.lies.total)),
         (
             "failed",
