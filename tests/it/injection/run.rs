@@ -57,7 +57,10 @@ const RUNS: [Run; 25] = [
         &["diff", "other.tar", "image.tar", "-f", "markdown"],
         shape::markdown,
     ),
-    (&["claims", "TEXT", "pytorch:TEXT"], shape::lines),
+    (
+        &["claims", "TEXT", "pytorch:TEXT"],
+        shape::lines_without_help,
+    ),
     (&["lint", "Dockerfile", "TEXT"], shape::lines),
     (&["rules", "show", "TEXT"], shape::lines),
     (&["cache", "info", "--cache-dir", "TEXT"], shape::lines),

@@ -10,6 +10,13 @@ pub fn lines(text: &str) -> Vec<String> {
     vec![format!("{} lines", text.lines().count())]
 }
 
+/// Lines, except those that say what to write instead: what is wrong with a text decides whether there is one.
+pub fn lines_without_help(text: &str) -> Vec<String> {
+    let is_help = |it: &&str| it.starts_with("    help: ");
+    let rest: Vec<&str> = text.lines().filter(|it| !is_help(it)).collect();
+    lines(&rest.join("\n"))
+}
+
 /// Keys, and types of values.
 pub fn json(text: &str) -> Vec<String> {
     let mut shape = Vec::new();
