@@ -11,6 +11,7 @@ mod condition;
 mod depth;
 mod effects;
 mod facts;
+mod libraries;
 mod lines;
 mod mentions;
 mod outline;
