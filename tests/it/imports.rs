@@ -1,7 +1,7 @@
 //! Imports that certainly fail, with what should bring them.
 
 use imgcheck::{Checker, ImageRequest};
-use imgcheck_base::limits::Limits;
+use imgcheck_base::bounds::Bounds;
 use imgcheck_image::RootFilesystem;
 use imgcheck_launch::Overlay;
 use imgcheck_model::imports::{AbsenceReason, ImportFailure, Pythons};
@@ -21,23 +21,21 @@ pub(crate) fn failures(image: &Image) -> Vec<ImportFailure> {
     let launch = image.launch(&Overlay::default());
     let stack = image.stack();
     let modules = Knowledge::read().unwrap().modules;
-    let packages = [
-        knowledge::processes().unwrap().modules(),
-        modules.packages.clone(),
-    ];
+    let processes = knowledge::processes().unwrap();
+    let packages = [processes.modules(), modules.packages.clone()];
     let pythons = Pythons {
         root: &root,
-        user: &launch.user.credentials,
+        launch: &launch,
         environments: &stack.environments,
         distributions: &stack.distributions,
         knowledge: &modules,
+        processes: &processes,
         packages: &packages.concat(),
         is_asked: false,
         machine: "x86_64",
-        is_launch_known: launch.gaps.is_empty(),
         reads: false,
         trees: false,
-        limits: &Limits::default(),
+        bounds: &Bounds::default(),
     };
     pythons.play(&|_| Ok(None)).unwrap().failures
 }

@@ -2,6 +2,7 @@
 
 use imgcheck::{Checker, ImageRequest};
 use imgcheck_launch::Overlay;
+use imgcheck_model::imports::AbsenceReason;
 use serde_json::json;
 use testkit::{file, write_directory};
 
@@ -102,6 +103,29 @@ fn what_a_launcher_starts() {
     let broken = image().text(&run, "import yaml\n");
     let of_launcher = ("/usr/local/bin/torchrun".to_owned(), "yaml".to_owned());
     assert_eq!(failed(broken, &["torchrun", "-m", "absent"]), [of_launcher]);
+}
+
+#[test]
+fn a_package_that_cannot_be_executed() {
+    let failed = |image: Image, command: &[&str]| {
+        let failures = failures(&image.command(command)).into_iter();
+        let failed = failures.map(|it| (it.module, it.reason));
+        failed.collect::<Vec<_>>()
+    };
+    let not_executable = [("torch.__main__".to_owned(), AbsenceReason::NotExecutable)];
+    let dynamic = "import sys\ndef register(name):\n    sys.modules[name] = sys\n";
+    let command = ["python3", "-m", "torch"];
+    assert_eq!(failed(torch(dynamic), &command), not_executable);
+    let launcher = ["torchrun", "-m", "torch"];
+    assert_eq!(failed(torchrun(), &launcher), not_executable);
+    let main = format!("{SITE}/torch/__main__.py");
+    assert_eq!(failed(torch(dynamic).text(&main, ""), &command), []);
+    for moved in [
+        "__path__.append('/opt/torch')\n",
+        "import sys\nsys.path.append('/opt')\n",
+    ] {
+        assert_eq!(failed(torch(moved), &command), [], "{moved}");
+    }
 }
 
 /// A server imports its application from the working directory.

@@ -49,6 +49,7 @@ fn an_attribute_that_the_file_lacks() {
             missing: "logging".to_owned(),
             reason: AbsenceReason::Shadowed,
             elsewhere: "/app/logging.py".to_owned(),
+            is_beside_program: true,
             environment: "/usr/local".to_owned(),
             searched: vec!["/app".to_owned(), format!("/{SITE}")],
             certain: true,
@@ -125,4 +126,21 @@ fn what_python_has_before_it_searches_is_not_hidden() {
         let image = beside("import os, codecs, site\nfrom os import name\n", name, "");
         assert_eq!(raised(&image), None, "{name}");
     }
+}
+
+#[test]
+fn one_file_is_one_cause() {
+    let image = beside("import tempfile\n", "random.py", "");
+    let [failure] = failures(&image).try_into().unwrap();
+    assert!(failure.is_command && failure.is_beside_program);
+    let named = torch("import tempfile\n")
+        .text(
+            &format!("{LIBRARY}/tempfile.py"),
+            "from random import Random as _Random\n",
+        )
+        .text(&format!("{LIBRARY}/random.py"), "Random = 1\n")
+        .text("opt/lib/random.py", "")
+        .process(&["PYTHONPATH=/opt/lib"], &["python3", "-c", "import torch"]);
+    let [failure] = failures(&named).try_into().unwrap();
+    assert!(failure.is_command && !failure.is_beside_program);
 }

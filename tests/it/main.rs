@@ -28,6 +28,7 @@ mod image;
 mod imports;
 mod imports_beside_text;
 mod imports_left_out;
+mod imports_native;
 mod imports_of_command;
 mod imports_shadowed;
 mod injection;

@@ -85,17 +85,17 @@ impl Model {
         stack.mark_mapped(loader.mapped_files(true), loader.mapped_files(false));
         let pythons = Pythons {
             root: &root,
-            user: &launch.user.credentials,
+            launch: &launch,
             environments: &stack.environments,
             distributions: &stack.distributions,
             knowledge: &knowledge.modules,
+            processes: knowledge.processes()?,
             packages: &checker.imported_modules()?,
             is_asked: checker.python_module.is_some(),
             machine: stack::machine(config.architecture()),
-            is_launch_known: launch.gaps.is_empty(),
             reads: false,
             trees: checker.loader_trees,
-            limits: &bounds.limits,
+            bounds,
         };
         let imports = pythons.play(&|_| Ok(None))?;
         let loaded = [true, false]

@@ -107,17 +107,17 @@ fn imported<'r>(
     }
     let pythons = Pythons {
         root,
-        user: &launch.user.credentials,
+        launch,
         environments: &environments,
         distributions: &[],
         knowledge: &knowledge.modules,
+        processes: knowledge.processes()?,
         packages: &checker.imported_modules()?,
         is_asked: checker.python_module.is_some(),
         machine: "",
-        is_launch_known: launch.gaps.is_empty(),
         reads: true,
         trees: false,
-        limits: &context.bounds.limits,
+        bounds: &context.bounds,
     };
     pythons.play(&reader)
 }

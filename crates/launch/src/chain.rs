@@ -101,7 +101,7 @@ impl<'r, 'k> Chain<'r, 'k> {
             root,
             knowledge,
             overlay,
-            first_user: user.written.clone(),
+            first_user: user.written.as_str().into(),
             user,
             image_volumes: Vec::new(),
             first_directory: first.directory.known().unwrap_or_default().to_owned(),
@@ -179,7 +179,7 @@ impl<'r, 'k> Chain<'r, 'k> {
                 return Next::Ended(Outcome::unknown());
             }
         };
-        if process.user != self.user.written {
+        if *process.user != *self.user.written {
             self.user = User::of(self.root, &process.user);
         }
         match self.of_files(|files| locate(files, &process)) {

@@ -50,7 +50,7 @@ pub(crate) fn first_process(
         arguments: command.iter().map(|it| it.as_str().into()).collect(),
         environment,
         directory: directory.into(),
-        user: user.written.clone(),
+        user: user.written.as_str().into(),
         chain: Vec::new(),
         depth: 0,
         input: None,

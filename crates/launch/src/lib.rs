@@ -172,7 +172,7 @@ impl Launch {
         let directory = directory.unwrap_or("/");
         let real = chain.root.resolve(directory);
         self.working_directory = real.map_or(directory.to_owned(), |it| it.path());
-        if process.user != self.user.written {
+        if *process.user != *self.user.written {
             self.user = User::of(chain.root, &process.user);
         }
         let is_known = |it: &&Value| it.known().is_some();

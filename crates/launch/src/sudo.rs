@@ -108,7 +108,7 @@ pub(crate) fn apply(
         process.set(name, value, call.from);
         rest.remove(0);
     }
-    process.user = user.written;
+    process.user = user.written.into();
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! The user of a container (OCI image specification, `config.md`, "User").
 
-use std::rc::Rc;
-
 use imgcheck_image::{Credentials, Node, RootFilesystem};
 
 /// Where names of users and groups are looked up.
@@ -25,7 +23,7 @@ pub(crate) struct Refusal {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
     /// User and group as the image configuration writes them.
-    pub written: Rc<str>,
+    pub written: String,
     /// `None` if the name is not in `/etc/passwd`, or that was not read.
     pub id: Option<u32>,
     /// The home directory that a container engine sets HOME to.

@@ -83,7 +83,7 @@ pub(crate) fn apply(
             check_users(operand, context)?;
             let user = User::of(root, operand);
             process.set("HOME", &user.home, &from);
-            process.user = user.written;
+            process.user = user.written.into();
         }
         Effect::Identity => identity(&given, process, context)?,
         Effect::Preload => preload(wrapper, process, root, &from)?,

@@ -178,6 +178,12 @@ impl<'a> Effects<'a> {
         self.submodules.entry(self.function).or_insert(start);
     }
 
+    /// Notes code that may change where modules below this one are found.
+    fn uses_path(&mut self) {
+        self.facts.uses_path = true;
+        self.brings_submodules();
+    }
+
     /// Notes code that may bind names which the text does not show.
     fn may_bind_any_name(&mut self) {
         let known = self.dynamic_names.unwrap_or(TextSize::new(u32::MAX));
@@ -242,7 +248,7 @@ impl<'a> Effects<'a> {
             _ => {}
         }
         if name == "__path__" {
-            self.brings_submodules();
+            self.uses_path();
         }
     }
 
@@ -256,7 +262,7 @@ impl<'a> Effects<'a> {
                 self.brings_submodules();
                 self.change(Change::Finders);
             }
-            "__path__" | "declare_namespace" => self.brings_submodules(),
+            "__path__" | "declare_namespace" => self.uses_path(),
             // They make the members of an enumeration names of its module (`enum.py`).
             "global_enum" | "_convert_" | "_convert" => self.may_bind_any_name(),
             _ => {}

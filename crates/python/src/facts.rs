@@ -19,6 +19,9 @@ pub struct ModuleFacts {
     pub dynamic_names_from: Option<u32>,
     /// Modules may be found below the module that have no file there: it uses `__path__` or changes `sys.modules`.
     pub has_dynamic_submodules: bool,
+    /// It may change where modules below it are found: it uses `__path__`.
+    #[serde(default)]
+    pub uses_path: bool,
     /// It changes where any import searches: `sys.path` or a directory of packages.
     pub changes_search: bool,
     /// Modules below this one, each of which it imports in a `try` whose handler changes where any import searches: only if one fails.
@@ -94,6 +97,8 @@ pub enum Step {
     End,
     /// The attribute of an imported module that is certainly needed.
     Use(Use),
+    /// `ctypes.CDLL` of a name that the loader searches: its line, and the name.
+    Open(u32, String),
     /// `raise` with the name of the exception without module; empty for one that is raised again, `?` for an expression.
     Raise(String),
     /// `sys.exit()` and its like.
@@ -134,6 +139,7 @@ impl ModuleFacts {
             unread: Some(why),
             dynamic_names_from: Some(0),
             has_dynamic_submodules: true,
+            uses_path: true,
             ..ModuleFacts::default()
         }
     }
@@ -155,7 +161,7 @@ impl ModuleFacts {
                 Step::Import(import) => import.module.len() + texts(&import.names),
                 Step::Except(names) => texts(names),
                 Step::Use(it) => it.module.len() + it.name.len(),
-                Step::Raise(name) => name.len(),
+                Step::Raise(name) | Step::Open(_, name) => name.len(),
                 Step::If(condition) => condition.memory(),
                 _ => 0,
             };

@@ -10,7 +10,9 @@ mod calls;
 mod condition;
 mod depth;
 mod effects;
+mod exit;
 mod facts;
+mod libraries;
 mod lines;
 mod mentions;
 mod outline;
@@ -22,6 +24,7 @@ pub mod syntax;
 mod uses;
 
 pub use condition::{Atom, Comparison, Condition, Subject};
+pub use exit::certainly_exits;
 pub use facts::{DynamicSubmodules, Import, ModuleFacts, Step, Unread, Use};
 pub use mentions::Mentions;
 pub use ruff_python_ast as ast;

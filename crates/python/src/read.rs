@@ -32,6 +32,7 @@ pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
             constants: effects.constants(),
             dynamic_from: effects.dynamic_from(),
             modules: effects.modules(),
+            members: effects.members(),
             functions: effects.functions(),
             dynamic_names_from: effects.dynamic_names(),
         };

@@ -11,6 +11,7 @@ use crate::calls::{self, called};
 use crate::condition::{Condition, Constants, is_attribute};
 use crate::effects::Effects;
 use crate::facts::{Import, Step, Use};
+use crate::libraries::{Names, opened};
 use crate::lines::Lines;
 use crate::outline::Outline;
 use crate::uses::Uses;
@@ -31,6 +32,8 @@ pub(crate) struct Bound<'a> {
     pub dynamic_from: Option<TextSize>,
     /// Names that only a plain `import` binds, with the module.
     pub modules: BTreeMap<&'a str, &'a str>,
+    /// Names that only `from M import NAME` binds, with both.
+    pub members: BTreeMap<&'a str, (&'a str, &'a str)>,
     /// Functions that calls by name certainly execute.
     pub functions: BTreeMap<&'a str, &'a StmtFunctionDef>,
     /// From where on names may have other meanings.
@@ -159,8 +162,26 @@ impl<'t, 'c> Statements<'t, 'c> {
             Stmt::Expr(it) if it.value.is_literal_expr() => {}
             _ => {
                 self.follow(statement);
+                self.open(statement);
                 self.other();
             }
+        }
+    }
+
+    /// Notes the library that a statement of the module opens.
+    fn open(&mut self, statement: &Stmt) {
+        let at = statement.start();
+        let is_dynamic = self.bound.dynamic_names_from.is_some_and(|it| it < at);
+        if is_dynamic || self.classes > 0 || !self.functions.is_empty() {
+            return;
+        }
+        let names = Names {
+            modules: &self.bound.modules,
+            members: &self.bound.members,
+        };
+        if let Some(name) = opened(statement, &names) {
+            let line = self.line(statement.range());
+            self.steps.push(Step::Open(line, name.to_owned()));
         }
     }
 
@@ -309,7 +330,7 @@ impl<'t, 'c> Statements<'t, 'c> {
     /// Removes a block that imports nothing, unless it certainly ends the import.
     fn drop_if_idle(&mut self, start: usize) {
         let matters = |step: &Step| match step {
-            Step::Import(_) => true,
+            Step::Import(_) | Step::Open(..) => true,
             Step::If(condition) => !condition.is_unknown(),
             _ => false,
         };

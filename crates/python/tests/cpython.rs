@@ -80,6 +80,8 @@ fn play(directory: &Path, minor: u32) -> Outcome {
         builtin: ["sys", "typing", "warnings", "contextlib"]
             .map(str::to_owned)
             .into(),
+        follows_standard: false,
+        followed: Default::default(),
         optional: Default::default(),
         is_standard_whole: false,
         frozen: Default::default(),

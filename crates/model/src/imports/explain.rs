@@ -55,7 +55,11 @@ impl<'r> Explainer<'_, '_, 'r> {
                 let path = invalid.map(Node::path).unwrap_or_default();
                 (AbsenceReason::InvalidSource, path)
             }
+            _ if !missing.library.is_empty() => {
+                (AbsenceReason::LibraryMissing, missing.library.clone())
+            }
             (_, Some(shadow)) => (AbsenceReason::Shadowed, shadow),
+            _ if self.is_main_of_package(missing) => (AbsenceReason::NotExecutable, String::new()),
             (_, None) if bringing.is_some_and(|it| self.lists(it, missing)) => {
                 (AbsenceReason::FilesMissing, String::new())
             }
@@ -64,6 +68,7 @@ impl<'r> Explainer<'_, '_, 'r> {
         ImportFailure {
             program: self.program.to_owned(),
             is_command: self.is_command,
+            is_beside_program: reason == AbsenceReason::Shadowed && self.is_beside(&elsewhere),
             when: String::new(),
             outcome: String::new(),
             module: missing.module.clone(),
@@ -82,9 +87,24 @@ impl<'r> Explainer<'_, '_, 'r> {
             searched: self.environment.sites.clone(),
             certain: match self.is_command {
                 true => self.environment.is_certain,
-                false => self.pythons.is_launch_known,
+                false => self.pythons.launch.gaps.is_empty(),
             },
         }
+    }
+
+    /// Whether a file is in the directory that Python searches before those of PYTHONPATH.
+    fn is_beside(&self, file: &str) -> bool {
+        let launch = self.pythons.launch;
+        let mut named = launch.variable("PYTHONPATH").split(':');
+        let directory = |path: &str| self.pythons.root.resolve(&launch.absolute(path)).ok();
+        let own = directory(directory_of(file));
+        own.is_some() && !named.any(|it| !it.is_empty() && directory(it) == own)
+    }
+
+    /// Whether it is the command itself that is a package without `__main__`.
+    fn is_main_of_package(&self, missing: &Missing) -> bool {
+        let package = missing.module.strip_suffix(".__main__");
+        self.is_command && package == Some(self.program)
     }
 
     /// What was imported, in order.
@@ -119,7 +139,7 @@ impl<'r> Explainer<'_, '_, 'r> {
         match interpreter.modules().find(is_it).and_then(|it| it.file) {
             None if self.is_command && module == "__main__" => {
                 let root = self.pythons.root;
-                root.resolve_as(self.program, self.pythons.user).ok()
+                root.resolve_as(self.program, self.pythons.user()).ok()
             }
             file => file,
         }

@@ -20,7 +20,8 @@ pub struct ImportFailure {
     /// What fails when it needs the module, if only something else than the import of the program does: ``the first `torch.compile` ends with …``.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub outcome: String,
-    /// The module that is not found, or that lacks the name: `typing_extensions`.
+    /// The module that is not found, or that lacks the name: `typing_extensions`. The library that the program opens, if that fails:
+    /// `libgomp.so.1`.
     pub module: String,
     /// The name that the module lacks; empty if there is no such module.
     pub name: String,
@@ -43,8 +44,10 @@ pub struct ImportFailure {
     pub requirement: String,
     /// Why the module is absent.
     pub reason: AbsenceReason,
-    /// Where a copy is that this Python does not see, or the release that removed it; empty if there is none.
+    /// Where a copy is that this Python does not see, the release that removed it, or the library that is missing; empty if there is none.
     pub elsewhere: String,
+    /// Whether the directory of `elsewhere` comes first in the search path because the program is there, or is started there.
+    pub is_beside_program: bool,
     /// The environment, by its prefix.
     pub environment: String,
     /// The directories in which this Python looks for modules besides the standard library, in order.
@@ -54,16 +57,32 @@ pub struct ImportFailure {
 }
 
 impl ImportFailure {
-    /// Whether another one has the same cause.
-    pub(super) fn is_same(&self, other: &ImportFailure) -> bool {
-        let is_same_place = (&self.importer, self.line) == (&other.importer, other.line);
-        is_same_place && (&self.module, &self.name) == (&other.module, &other.name)
+    /// Whether another failure of the same Python has the same cause: a file, a library or a part of the standard library that no package
+    /// brings, or the same import.
+    pub(super) fn shares_cause(&self, other: &ImportFailure) -> bool {
+        use AbsenceReason::{LibraryMissing, NotInLibrary, Shadowed};
+        let is_same_cause = match self.reason {
+            Shadowed => true,
+            LibraryMissing | NotInLibrary => self.module == other.module,
+            _ => {
+                (&self.importer, self.line) == (&other.importer, other.line)
+                    && (&self.module, &self.name) == (&other.module, &other.name)
+            }
+        };
+        is_same_cause
+            && (self.reason, &self.elsewhere) == (other.reason, &other.elsewhere)
+            && (self.when.is_empty(), self.certain) == (other.when.is_empty(), other.certain)
+            && self.environment == other.environment
     }
 
     /// What Python prints, and where.
     pub(super) fn shown(&self) -> String {
         let problem = match self.name.as_str() {
             "" if self.reason == AbsenceReason::InvalidSource => "invalid syntax".to_owned(),
+            "" if self.reason == AbsenceReason::LibraryMissing => format!(
+                "{}: cannot open shared object file: No such file or directory",
+                self.elsewhere
+            ),
             "" => format!("No module named '{}'", self.module),
             name if self.raises == ATTRIBUTE_ERROR => {
                 format!("module '{}' has no attribute '{name}'", self.module)
@@ -99,6 +118,10 @@ pub enum AbsenceReason {
     NotInLibrary,
     /// The module is another one of the same name, which comes first in the search path: `elsewhere` is its file.
     Shadowed,
+    /// The loader does not find a library: `elsewhere` is its name.
+    LibraryMissing,
+    /// The module is a package without `__main__`, so that `-m` cannot execute it.
+    NotExecutable,
     /// Its source is not valid Python: `elsewhere` is the file.
     InvalidSource,
 }

@@ -11,6 +11,7 @@ use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Files, Found};
 
 use super::listing::Listing;
+use super::loader::PythonLoader;
 use super::pythons::Reader;
 
 /// The facts of a source.
@@ -31,6 +32,8 @@ pub(super) struct ImageFiles<'s, 'r> {
     user: &'s Credentials,
     reader: Reader<'s, 'r>,
     release: String,
+    /// The loader of the Python; `None` if nothing is known of what it opens.
+    loader: Option<Rc<PythonLoader<'s>>>,
     listings: Rc<RefCell<Listings<'r>>>,
     sources: Rc<RefCell<HashMap<Node<'r>, Option<Arc<ModuleFacts>>>>>,
     /// The first source that could not be read.
@@ -48,6 +51,7 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
             user,
             reader,
             release: String::new(),
+            loader: None,
             listings: Rc::default(),
             sources: Rc::default(),
             error: Rc::default(),
@@ -59,6 +63,15 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
             release: release.to_owned(),
             ..self.clone()
         }
+    }
+
+    pub fn with_loader(self, loader: Option<Rc<PythonLoader<'s>>>) -> Self {
+        ImageFiles { loader, ..self }
+    }
+
+    /// The loader of the Python.
+    pub fn loader(&self) -> Option<&PythonLoader<'s>> {
+        self.loader.as_deref()
     }
 
     /// The facts of a script, or of the `__main__` of a directory.
@@ -150,5 +163,12 @@ impl<'r> Files for ImageFiles<'_, 'r> {
         };
         self.remember(file, facts);
         self.sources.borrow().get(&file)?.clone()
+    }
+    fn unloadable(&self, extension: Node<'r>) -> Option<String> {
+        self.loader.as_ref()?.unloadable(extension)
+    }
+
+    fn unopenable(&self, name: &str) -> Option<String> {
+        self.loader.as_ref()?.unopenable(name)
     }
 }

@@ -13,6 +13,10 @@ use serde::Deserialize;
 pub struct Knowledge {
     /// Modules that an interpreter may contain.
     pub(super) builtin: BTreeSet<String>,
+    /// Those of them that a build may have as files of its own.
+    pub(super) extensions: BTreeSet<String>,
+    /// The modules of the standard library that need an extension module, for those that many images leave out: all others are for many.
+    pub(super) wrapped: BTreeMap<String, Vec<String>>,
     /// Modules of the standard library with a source.
     standard: BTreeSet<String>,
     /// The first release of Python without a module.
@@ -190,9 +194,9 @@ impl Knowledge {
         all.filter(is_there).cloned().collect()
     }
 
-    /// Whether a module is one of the standard library with a source.
+    /// Whether a module is one of the standard library.
     pub(super) fn is_standard(&self, module: &str) -> bool {
-        self.standard.contains(module)
+        self.standard.contains(module) || self.extensions.contains(module)
     }
 
     /// How many modules of the standard library there are, by a question for each.

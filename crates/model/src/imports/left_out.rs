@@ -12,7 +12,7 @@ use super::files::ImageFiles;
 use super::knowledge::LeftOut;
 use crate::stack::Distribution;
 
-impl<'r> Run<'_, '_, 'r> {
+impl<'r> Run<'_, '_, '_, 'r> {
     /// What fails without the module of a row; `None` if it is there, may be there, or need not be.
     pub(super) fn left_out(
         &self,

@@ -4,12 +4,15 @@
 //! The rules of Python are in [`imgcheck_python::run`]; here are the files, the search path and what is said of a failure.
 
 mod explain;
+mod extensions;
 mod facts;
 mod files;
 mod knowledge;
 mod left_out;
 mod listing;
+mod loader;
 mod prefetch;
+mod python;
 mod pythons;
 mod similar;
 
@@ -20,7 +23,7 @@ use imgcheck_base::limits::Limit;
 use imgcheck_base::parallel;
 use imgcheck_image::Node;
 use imgcheck_python::ModuleFacts;
-use imgcheck_python::run::{Interpreter, Outcome, Platform, Search};
+use imgcheck_python::run::{Interpreter, Outcome, Search};
 
 use crate::stack::{Distribution, Environment, Labels, PythonProgram};
 use explain::Explainer;
@@ -28,18 +31,12 @@ pub use facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use files::ImageFiles;
 pub use knowledge::Knowledge;
 use knowledge::{FirstUse, Versions};
+use python::{Python, Systems};
 pub use pythons::{Pythons, Reader};
 use similar::similar;
 
 /// The stack of the thread that plays imports: a chain of imports is a chain of calls.
 const STACK: usize = 512 << 20;
-
-/// Modules with a source that a standard library has at least if its distribution installs all but optional parts, such as tkinter: Ubuntu's
-/// Python 3.12 has 186 of the table, Debian's 3.11 has 194, and `libpython3.11-minimal` alone 88.
-const WHOLE_LIBRARY: usize = 140;
-
-/// The file by which Python knows its library.
-const LANDMARK: &str = "os.py";
 
 /// What was imported.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +61,10 @@ impl<'r> Pythons<'_, 'r> {
         }
         let played = parallel::on_stack(STACK, || self.play_here(reader));
         let imports = played.map_err(|error| Error::io("the imports of Python", error))??;
-        let checked = self.limits.check(Limit::PythonLookups, imports.lookups);
+        let checked = self
+            .bounds
+            .limits
+            .check(Limit::PythonLookups, imports.lookups);
         checked.map_err(|exceeded| Error::limit("the imports of Python", exceeded))?;
         Ok(imports)
     }
@@ -72,44 +72,37 @@ impl<'r> Pythons<'_, 'r> {
     fn play_here(&self, reader: Reader<'_, 'r>) -> Result<Imports<'r>> {
         let mut imports = Imports::default();
         let labels = Labels::of(self.environments);
-        let files = ImageFiles::new(self.root, self.user, reader);
+        let systems = Systems::of(self);
+        let files = ImageFiles::new(self.root, self.user(), reader);
         for environment in self.environments {
-            let files = files.for_release(&environment.release);
-            let Some(search) = self.search(environment) else {
+            let label = labels.label(environment);
+            let Some(python) = Python::of(self, environment, &systems, &files)? else {
                 continue;
             };
             if self.reads {
-                prefetch::read(&files, &search, self.packages);
+                prefetch::read(&python.files, &python.search, self.packages);
             }
-            let label = labels.label(environment);
-            let run = Run {
-                pythons: self,
-                environment,
-                label: &label,
-                files: &files,
-                search: &search,
-            };
+            let run = python.run(self, &label);
             // A launcher that fails starts no program.
-            if !run.launcher_fails(&mut imports)? {
+            let launcher = environment.launcher.as_deref();
+            let launcher = launcher.map(|it| Python::of(self, it, &systems, &files));
+            let launcher = launcher.transpose()?.flatten();
+            let known = imports.failures.len();
+            if let Some(launcher) = &launcher {
+                launcher.run(self, &label).program(&mut imports)?;
+            }
+            if imports.failures.len() == known {
                 run.program(&mut imports)?;
             }
             for package in self.packages {
                 run.package(package, &mut imports);
             }
+            for python in launcher.iter().chain([&python]) {
+                python.check()?;
+            }
         }
         imports.read = files.into_read()?;
         Ok(imports)
-    }
-
-    /// Whether directories have about all modules of the standard library, and no archive may have the others.
-    fn is_standard_whole(&self, directories: &[Node<'r>]) -> bool {
-        let is_there = |name: &str| {
-            let names = [name.to_owned(), format!("{name}.py")];
-            let mut directories = directories.iter();
-            directories.any(|it| names.iter().any(|name| it.lookup(name).is_some()))
-        };
-        directories.iter().all(|it| it.is_directory())
-            && self.knowledge.count_standard(is_there) >= WHOLE_LIBRARY
     }
 
     /// The versions of what an environment has; `None` if they are not known yet, when sources are read.
@@ -121,81 +114,19 @@ impl<'r> Pythons<'_, 'r> {
             found.map(|it| it.version.clone())
         })
     }
-
-    /// Whether an editable install brings modules to an environment.
-    fn has_finder(&self, environment: &Environment) -> bool {
-        let mut sites = environment.sites.iter();
-        sites.any(|site| {
-            let site = self.root.resolve_as(site, self.user);
-            site.is_ok_and(|it| it.children().any(|file| is_finder(file.name())))
-        })
-    }
-
-    /// How an environment finds modules.
-    fn search(&self, environment: &Environment) -> Option<Search<Node<'r>>> {
-        let (major, minor) = environment.release.split_once('.')?;
-        let release = (major.parse().ok()?, minor.parse().ok()?);
-        let nodes = |paths: &[String]| -> Vec<Node<'r>> {
-            let found = paths.iter();
-            let found = found.filter_map(|it| self.root.resolve_as(it, self.user).ok());
-            found.collect()
-        };
-        let (before, after) = environment.sites.split_at(environment.before_standard);
-        let standard = nodes(&environment.standard_library);
-        // The landmark of `getpath.py`. An archive with the library is not read.
-        standard.iter().find(|it| it.lookup(LANDMARK).is_some())?;
-        let path = [nodes(before), standard.clone(), nodes(after)].concat();
-        let is_standard_whole = self.is_standard_whole(&standard);
-        Some(Search {
-            path,
-            standard,
-            is_known: environment.gaps.is_empty() && !self.has_finder(environment),
-            builtin: self.knowledge.builtin.clone(),
-            optional: self.knowledge.optional(release),
-            is_standard_whole,
-            frozen: self.knowledge.frozen.clone(),
-            finders: self.knowledge.finders(),
-            brought: self.knowledge.brought(),
-            hidden: self.knowledge.hidden(self.versions(environment).as_ref()),
-            platform: Platform { release },
-            most_lookups: self.limits.of(Limit::PythonLookups),
-        })
-    }
-}
-
-/// Whether a file is the finder of an editable install, which finds modules in any directory (`setuptools/command/editable_wheel.py`).
-fn is_finder(name: &str) -> bool {
-    name.starts_with("__editable__") && name.ends_with("_finder.py")
 }
 
 /// One environment whose imports are played.
 #[derive(Clone, Copy)]
-struct Run<'p, 'i, 'r> {
+struct Run<'p, 'i, 's, 'r> {
     pythons: &'p Pythons<'i, 'r>,
     environment: &'p Environment,
     label: &'p str,
-    files: &'p ImageFiles<'p, 'r>,
+    files: &'p ImageFiles<'s, 'r>,
     search: &'p Search<Node<'r>>,
 }
 
-impl<'r> Run<'_, '_, 'r> {
-    /// Whether the launcher that starts the program fails.
-    fn launcher_fails(&self, imports: &mut Imports<'r>) -> Result<bool> {
-        let launcher = self.environment.launcher.as_deref();
-        let search = launcher.and_then(|it| self.pythons.search(it));
-        let Some((environment, search)) = launcher.zip(search.as_ref()) else {
-            return Ok(false);
-        };
-        let known = imports.failures.len();
-        let run = Run {
-            environment,
-            search,
-            ..*self
-        };
-        run.program(imports)?;
-        Ok(imports.failures.len() > known)
-    }
-
+impl<'r> Run<'_, '_, '_, 'r> {
     /// What the image starts.
     fn program(&self, imports: &mut Imports<'r>) -> Result<()> {
         let Some(program) = &self.environment.program else {
@@ -204,7 +135,7 @@ impl<'r> Run<'_, '_, 'r> {
         let mut interpreter = Interpreter::new(self.files, self.search);
         let (name, outcome) = match program {
             PythonProgram::Script(path) => {
-                let node = self.pythons.root.resolve_as(path, self.pythons.user);
+                let node = self.pythons.root.resolve_as(path, self.pythons.user());
                 let facts = node.ok().and_then(|it| self.files.script(it));
                 let Some(facts) = facts else {
                     return Ok(());
@@ -240,11 +171,7 @@ impl<'r> Run<'_, '_, 'r> {
             let rows = knowledge.left_out(package, versions.as_ref());
             late.extend(rows.filter_map(|it| self.left_out(it, &interpreter)));
             let uses = knowledge.first_uses(package, versions.as_ref());
-            for first in uses {
-                let failure = self.first_use(package, first, &mut interpreter);
-                let is_known = |it: &ImportFailure| late.iter().any(|known| it.is_same(known));
-                late.extend(failure.filter(|it| !is_known(it)));
-            }
+            late.extend(uses.filter_map(|it| self.first_use(package, it, &mut interpreter)));
         }
         self.note(package, false, &interpreter, &outcome, imports);
         late.into_iter().for_each(|it| imports.add(Some(it)));
@@ -308,9 +235,11 @@ impl<'r> Run<'_, '_, 'r> {
 }
 
 impl Imports<'_> {
-    /// Adds a failure, unless another program has the same.
+    /// Adds a failure, unless another program has the same, or one for the same cause.
     fn add(&mut self, failure: Option<ImportFailure>) {
-        let is_new = |it: &ImportFailure| !self.failures.contains(it);
+        let is_known =
+            |it: &ImportFailure, known: &ImportFailure| it == known || it.shares_cause(known);
+        let is_new = |it: &ImportFailure| !self.failures.iter().any(|known| is_known(it, known));
         self.failures.extend(failure.filter(is_new));
     }
 }

@@ -34,5 +34,6 @@ mod versions;
 pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
 pub use model::Programs;
+pub(crate) use model::systems_of;
 pub use playback::{Cause, DriverRequest, LoadFailure, Playback};
 pub use program::ModeledProcess;

@@ -107,6 +107,26 @@ impl<'r, 'k> Programs<'r, 'k> {
     }
 }
 
+/// The loaders of programs of the image, by path: of those that are modeled, and of none if LD_AUDIT may change everything.
+pub(crate) fn systems_of<'r, 'p>(
+    root: &'r RootFilesystem<'r>,
+    launch: &Launch,
+    knowledge: &Knowledge,
+    budget: &ProcessBudget,
+    programs: impl Iterator<Item = &'p str>,
+) -> HashMap<&'p str, Rc<System<'r>>> {
+    let context = Context {
+        root,
+        launch,
+        knowledge,
+        budget,
+        systems: RefCell::default(),
+    };
+    let programs = programs.filter(|_| audit(launch).is_none());
+    let modeled = programs.filter_map(|it| Some((it, context.system(it)?)));
+    modeled.collect()
+}
+
 impl<'r> Context<'_, 'r> {
     /// The processes of all Python environments, the main one first.
     fn pythons(&self, stack: &Stack, gaps: &mut Vec<Gap>) -> Vec<Program<'r>> {

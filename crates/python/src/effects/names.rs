@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ruff_python_ast::visitor::Visitor;
-use ruff_python_ast::{Stmt, StmtFunctionDef};
+use ruff_python_ast::{Stmt, StmtFunctionDef, StmtImportFrom};
 use ruff_text_size::TextSize;
 
 use super::meaning::Meaning;
@@ -18,6 +18,16 @@ impl<'a> Effects<'a> {
             _ => None,
         });
         modules.collect()
+    }
+
+    /// The names that only `from M import NAME` binds, with the module and the name.
+    pub fn members(&self) -> BTreeMap<&'a str, (&'a str, &'a str)> {
+        let plain = self.plain.iter().filter(|_| !self.has_stars);
+        let members = plain.filter_map(|(name, meaning)| match meaning {
+            Some(Meaning::Member(module, member)) => Some((*name, (*module, *member))),
+            _ => None,
+        });
+        members.collect()
     }
 
     /// The functions of the module that calls by name certainly execute; none if a function may change what its imports find.
@@ -56,10 +66,14 @@ impl<'a> Effects<'a> {
     /// Binds a name to what it means unless it is bound to something else, too.
     pub(super) fn bind_meaning(&mut self, name: &'a str, meaning: Option<Meaning<'a>>) {
         if self.function.is_none() && self.classes == 0 {
-            let known = self.plain.entry(name).or_insert(meaning);
-            *known = known.filter(|it| meaning == Some(*it));
+            self.mean(name, meaning);
         }
         self.bind_module(name);
+    }
+
+    fn mean(&mut self, name: &'a str, meaning: Option<Meaning<'a>>) {
+        let known = self.plain.entry(name).or_insert(meaning);
+        *known = known.filter(|it| meaning == Some(*it));
     }
 
     /// Binds a name without a word on what it is.
@@ -99,13 +113,13 @@ impl<'a> Effects<'a> {
                     let name = alias.asname.as_ref().unwrap_or(&alias.name);
                     self.imported.insert((self.number(), name));
                     if self.function.is_none() {
-                        self.plain.insert(name, None);
+                        self.mean(name, member_of(import, &alias.name));
                     }
                     match name.as_str() == alias.name.as_str() {
                         true if self.function.is_some() => {}
                         true if name == GETATTR => self.bind(name),
                         true => drop(self.constants.insert(name, None)),
-                        false => self.bind(name),
+                        false => self.bind_module(name),
                     }
                     self.has_stars |= name.as_str() == "*";
                     // What becomes of them under another name is not followed.
@@ -125,4 +139,10 @@ impl<'a> Effects<'a> {
             _ => {}
         }
     }
+}
+
+/// A name that an import takes from a module that it names in full.
+fn member_of<'a>(import: &'a StmtImportFrom, name: &'a str) -> Option<Meaning<'a>> {
+    let module = import.module.as_ref().filter(|_| import.level == 0)?;
+    Some(Meaning::Member(module, name))
 }

@@ -109,6 +109,17 @@ impl<F: Files> Interpreter<'_, F> {
                     missing: missing.missing.clone(),
                 }))
             }
+            Step::Open(line, name) => match self.opens(name) {
+                None => Ok(End::Unknown),
+                Some(library) => {
+                    let place = Place {
+                        module: frame.module.to_owned(),
+                        line: *line,
+                        statement: *line,
+                    };
+                    Err(self.within(place, |it| it.unloaded(failure::OS_ERROR, name, library)))
+                }
+            },
             Step::Raise(class) if class.is_empty() => {
                 Err(handled.cloned().unwrap_or_else(|| raised("?")))
             }
@@ -117,6 +128,12 @@ impl<F: Files> Interpreter<'_, F> {
             Step::Other => Ok(End::Unknown),
             _ => Ok(End::Reached),
         }
+    }
+
+    /// The library without which `ctypes.CDLL` of a name certainly fails.
+    fn opens(&self, name: &str) -> Option<String> {
+        let ctypes = self.modules.get("ctypes")?;
+        self.files.unopenable(name).filter(|_| ctypes.is_standard)
     }
 
     /// Whether a program or a function may call one of another module that changes where modules are found, before it imports something.
@@ -222,7 +239,9 @@ impl<F: Files> Interpreter<'_, F> {
         let submodule = format!("{module}.{name}");
         let is_absent = |failure: &Failure| {
             let missing = failure.missing.as_ref();
-            missing.is_some_and(|it| it.name.is_none() && it.module == submodule)
+            missing.is_some_and(|it| {
+                it.name.is_none() && it.library.is_empty() && it.module == submodule
+            })
         };
         match self.import_one(&submodule) {
             Outcome::Failed(failure) if is_absent(&failure) => {

@@ -12,12 +12,14 @@ pub struct Failure {
 }
 
 /// An import that certainly fails.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// The module that is not found, that lacks the name, or that is not valid Python.
+    /// The module that is not found, that lacks the name, or that is not valid Python; the name that `dlopen` is given.
     pub module: String,
     /// The name that the module lacks; `None` if it is about the module itself.
     pub name: Option<String>,
+    /// The library that the loader does not find; empty if Python itself does not find the module or name.
+    pub library: String,
     /// The imports that lead there, outermost first: the last one fails. Of many, the last dozen.
     pub chain: Vec<Place>,
 }
@@ -53,19 +55,28 @@ impl From<bool> for Answer {
 pub(super) const NOT_FOUND: &str = "ModuleNotFoundError";
 pub(super) const IMPORT_ERROR: &str = "ImportError";
 pub(super) const ATTRIBUTE_ERROR: &str = "AttributeError";
+pub(super) const OS_ERROR: &str = "OSError";
 pub(super) const EXIT: &str = "SystemExit";
 /// The class of what is raised by a source that is not valid Python.
 pub const SYNTAX_ERROR: &str = "SyntaxError";
 
+/// Classes of which none is the base class of another, but for [`IMPORT_ERROR`].
+const KNOWN: [&str; 6] = [
+    NOT_FOUND,
+    IMPORT_ERROR,
+    ATTRIBUTE_ERROR,
+    OS_ERROR,
+    EXIT,
+    SYNTAX_ERROR,
+];
+
 /// Classes that are no base classes of those above.
-const UNRELATED: [&str; 23] = [
+const UNRELATED: [&str; 20] = [
     "ArithmeticError",
     "AssertionError",
     "AttributeError",
     "EOFError",
-    "EnvironmentError",
     "FileNotFoundError",
-    "IOError",
     "IndexError",
     "KeyError",
     "KeyboardInterrupt",
@@ -73,7 +84,6 @@ const UNRELATED: [&str; 23] = [
     "MemoryError",
     "NameError",
     "NotImplementedError",
-    "OSError",
     "PermissionError",
     "RecursionError",
     "RuntimeError",
@@ -83,6 +93,9 @@ const UNRELATED: [&str; 23] = [
     "UnicodeDecodeError",
     "ValueError",
 ];
+
+/// The names of one class.
+const OS_ERRORS: [&str; 3] = [OS_ERROR, "EnvironmentError", "IOError"];
 
 /// Whether an `except` with these classes catches an exception of a class.
 pub(super) fn catches(classes: &[String], raised: &str) -> Answer {
@@ -97,10 +110,13 @@ pub(super) fn catches(classes: &[String], raised: &str) -> Answer {
             "Exception" => {}
             IMPORT_ERROR if raised == NOT_FOUND => return Answer::Yes,
             class if class == raised => return Answer::Yes,
+            class if raised == OS_ERROR && OS_ERRORS.contains(&class) => return Answer::Yes,
             class => {
-                let is_import = [NOT_FOUND, IMPORT_ERROR, ATTRIBUTE_ERROR, EXIT, SYNTAX_ERROR];
-                let is_unrelated = is_import.contains(&raised)
-                    && (UNRELATED.contains(&class) || is_import.contains(&class));
+                let is_known = |class| KNOWN.contains(&class);
+                let is_unrelated = is_known(raised)
+                    && (UNRELATED.contains(&class)
+                        || OS_ERRORS.contains(&class)
+                        || is_known(class));
                 if !is_unrelated {
                     answer = Answer::Unknown;
                 }

@@ -41,6 +41,16 @@ pub trait Files {
 
     /// The facts of a source; `None` if it was not read.
     fn facts(&self, file: Self::File) -> Option<Arc<ModuleFacts>>;
+
+    /// The library without which the loader certainly does not load an extension module.
+    fn unloadable(&self, _extension: Self::File) -> Option<String> {
+        None
+    }
+
+    /// The library without which `dlopen` of a name certainly fails.
+    fn unopenable(&self, _name: &str) -> Option<String> {
+        None
+    }
 }
 
 /// What a directory has for the name of a module.
@@ -85,6 +95,10 @@ pub struct Search<F> {
     pub is_known: bool,
     /// Modules that the interpreter itself may contain.
     pub builtin: BTreeSet<String>,
+    /// Whether the sources of the standard library are executed, and not only those of [`Search::followed`].
+    pub follows_standard: bool,
+    /// Modules of the standard library whose sources are executed.
+    pub followed: BTreeSet<String>,
     /// Modules of the standard library, which are no failure if they are absent.
     pub optional: BTreeSet<String>,
     /// Whether the directories of the standard library have all of it that there is: then an absent module is a failure.
@@ -136,7 +150,7 @@ pub struct Interpreter<'f, F: Files> {
     patched: BTreeSet<String>,
     /// Whether a module changes where modules are found.
     is_search_changed: bool,
-    /// Whether the standard library is executed: a module that comes before one of its own may break it.
+    /// Whether the whole standard library is executed: a module that comes before one of its own may break it.
     executes_standard: bool,
     lookups: u64,
     /// The imports that are being executed.
@@ -155,7 +169,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             provided: BTreeSet::new(),
             patched: BTreeSet::new(),
             is_search_changed: !search.is_known,
-            executes_standard: search.has_shadow(files),
+            executes_standard: search.follows_standard || search.has_shadow(files),
             lookups: 0,
             stack: Vec::new(),
             main: String::new(),
@@ -186,8 +200,11 @@ impl<'f, F: Files> Interpreter<'f, F> {
             }
             match it.locate(name) {
                 Located::Module(module) if module.path.is_some() => {
-                    it.import_dotted(name);
+                    let outcome = it.import_dotted(name);
                     it.main = format!("{name}.{MAIN}");
+                    if outcome == Outcome::Imported && it.lacks_main(name) {
+                        return Outcome::Failed(it.missing(&it.main, None));
+                    }
                 }
                 _ => it.main = name.to_owned(),
             }
@@ -258,6 +275,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             Located::Absent => return Outcome::Failed(self.missing(name, None)),
         };
         let is_executed = module.is_executed();
+        let library = self.unloadable(&module);
         let imported_by = self.stack.last().cloned().unwrap_or_default();
         self.modules.insert(
             name,
@@ -266,10 +284,22 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 ..module
             },
         );
+        if let Some(library) = library {
+            let failure = self.unloaded(failure::IMPORT_ERROR, name, library);
+            let state = State::Failed(failure.clone(), self.changes());
+            self.modules.set(name, state);
+            return Outcome::Failed(failure);
+        }
         match is_executed {
             true => self.execute(name),
             false => Outcome::Imported,
         }
+    }
+
+    /// The library without which an extension module of the standard library is not loaded.
+    fn unloadable(&self, module: &Module<F::File>) -> Option<String> {
+        let is_extension = module.is_standard && module.kind == ModuleKind::Opaque;
+        self.files.unloadable(module.file.filter(|_| is_extension)?)
     }
 
     /// Executes a module that is in the table.
@@ -363,13 +393,33 @@ impl<'f, F: Files> Interpreter<'f, F> {
     }
 
     fn failure(&self, class: &str, module: &str, name: Option<&str>) -> Arc<Failure> {
-        Arc::new(Failure {
-            class: class.to_owned(),
-            missing: Some(Arc::new(Missing {
+        self.raised(
+            class,
+            Missing {
                 module: module.to_owned(),
                 name: name.map(str::to_owned),
-                chain: self.stack[self.stack.len().saturating_sub(MOST_PLACES)..].to_vec(),
-            })),
+                ..Missing::default()
+            },
+        )
+    }
+
+    /// The loader does not find a library for an extension module, or for the name of one.
+    fn unloaded(&self, class: &str, module: &str, library: String) -> Arc<Failure> {
+        self.raised(
+            class,
+            Missing {
+                module: module.to_owned(),
+                library,
+                ..Missing::default()
+            },
+        )
+    }
+
+    fn raised(&self, class: &str, missing: Missing) -> Arc<Failure> {
+        let chain = self.stack[self.stack.len().saturating_sub(MOST_PLACES)..].to_vec();
+        Arc::new(Failure {
+            class: class.to_owned(),
+            missing: Some(Arc::new(Missing { chain, ..missing })),
         })
     }
 }

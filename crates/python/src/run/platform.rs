@@ -120,7 +120,7 @@ impl ModuleFacts {
                     block.is_executed = block.finally;
                 }
                 Step::End => drop(blocks.pop()),
-                Step::Use(_) | Step::Raise(_) | Step::Exit | Step::Other => {}
+                Step::Use(_) | Step::Open(..) | Step::Raise(_) | Step::Exit | Step::Other => {}
             }
             None
         })

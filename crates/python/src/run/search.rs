@@ -49,6 +49,24 @@ impl<F: Files> Interpreter<'_, F> {
         }
     }
 
+    /// Whether a package that was imported certainly has no `__main__`: `runpy` looks for its file, and nothing else counts than where.
+    pub(super) fn lacks_main(&self, package: &str) -> bool {
+        let Some(module) = self.modules.get(package) else {
+            return false;
+        };
+        let facts = module.facts.clone();
+        let facts = facts.or_else(|| self.files.facts(module.file?));
+        let is_plain = match module.kind {
+            ModuleKind::Namespace => true,
+            ModuleKind::Opaque => false,
+            ModuleKind::Source | ModuleKind::Standard => facts.is_some_and(|it| !it.uses_path),
+        };
+        let name = format!("{package}.{MAIN}");
+        let mut directories = module.path.iter().flatten();
+        let has_file = directories.any(|it| self.files.find(*it, MAIN).is_some());
+        is_plain && !has_file && !self.is_search_changed && !self.provided.contains(&name)
+    }
+
     /// How the import of a module fails whose name no directory has; `None` if something may bring it.
     ///
     /// Unlike [`Interpreter::import`], it takes a package at its files: it is for modules that no other module puts into `sys.modules`.
@@ -92,7 +110,7 @@ impl<F: Files> Interpreter<'_, F> {
         };
         let module = match source {
             Source::Binary(file) => Module::new(name, ModuleKind::Opaque, Some(file), None),
-            Source::Text(file) if is_standard && self.executes_standard => {
+            Source::Text(file) if is_standard && self.follows(name) => {
                 let facts = self.files.facts(file);
                 Module::new(name, ModuleKind::Source, Some(file), facts)
             }
@@ -115,6 +133,11 @@ impl<F: Files> Interpreter<'_, F> {
             is_standard,
             ..module
         }
+    }
+
+    /// Whether the source of a module of the standard library is executed.
+    fn follows(&self, name: &str) -> bool {
+        self.executes_standard || self.search.followed.contains(name)
     }
 
     /// The file of a module, or of the package that it is in, if the search path has another of the same name after it.

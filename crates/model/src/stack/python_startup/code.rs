@@ -121,7 +121,7 @@ impl<'r> Startup<'_, 'r> {
 
     /// Whether Python may run a compiled file that is something else than the module that it stands for: one that it does not compare with
     /// that (PEP 552, unchecked hashes), or one with names that the module does not have. Python compares only size and time.
-    fn is_replaced(&self, environment: &Environment, module: Node<'r>) -> bool {
+    pub(super) fn is_replaced(&self, environment: &Environment, module: Node<'r>) -> bool {
         let directory = module.parent().path();
         let Some(stem) = module.name().strip_suffix(".py") else {
             return false;

@@ -7,7 +7,7 @@ use crate::stack::python::Environment;
 use crate::stack::python_faults::StartRefusal;
 use crate::stack::python_settings::PythonSettings;
 use imgcheck_base::{excerpt, version};
-use imgcheck_python::{Unread, syntax};
+use imgcheck_python::{Unread, certainly_exits, syntax};
 
 /// How many characters of a program are shown.
 const SHOWN: usize = 60;
@@ -49,19 +49,41 @@ impl Startup<'_, '_> {
             );
             (setting, "SyntaxError: invalid syntax".to_owned(), true)
         });
+        let exit = self.exiting_module(path, environment).filter(|_| is_run);
+        let exit = exit.map(|it| {
+            let says = "it exits, and Python ends before it runs anything else";
+            (it, says.to_owned(), true)
+        });
         let interpreter = self.resolve(&environment.interpreter);
-        let refusals = refusals
-            .chain(home)
-            .chain(code)
-            .map(|(setting, says, certain)| StartRefusal {
-                environment: String::new(),
-                interpreter: environment.interpreter.clone(),
-                layer: interpreter.and_then(|it| it.layer()),
-                setting,
-                says,
-                certain,
-            });
+        let refusals =
+            refusals
+                .chain(home)
+                .chain(code)
+                .chain(exit)
+                .map(|(setting, says, certain)| StartRefusal {
+                    environment: String::new(),
+                    interpreter: environment.interpreter.clone(),
+                    layer: interpreter.and_then(|it| it.layer()),
+                    setting,
+                    says,
+                    certain,
+                });
         refusals.collect()
+    }
+
+    /// The file of `sitecustomize` if it certainly ends Python: `site` reports and ignores all other exceptions (`execsitecustomize`).
+    fn exiting_module(&self, path: &SearchPath, environment: &Environment) -> Option<String> {
+        let packages = path.directories.get(path.before_standard..)?;
+        let directories = path.named.iter().chain(&path.standard_library);
+        let mut directories = directories
+            .chain(packages)
+            .filter(|_| !self.options.no_site);
+        let file = directories.find_map(|it| {
+            let directory = self.resolve(it)?;
+            modules::find(directory, "sitecustomize", &environment.release, self.user)
+        })?;
+        let exits = !self.is_replaced(environment, file) && certainly_exits(file.text()?);
+        exits.then(|| file.path())
     }
 
     /// Whether PYTHONHOME leads to no package `encodings`, without which Python does not start.

@@ -1,0 +1,137 @@
+//! What the loader has for the extension modules and libraries that a Python opens.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use imgcheck_base::error::{Error, Result};
+use imgcheck_image::{Node, RootFilesystem};
+use imgcheck_loader::{Fault, Libc, ObjectId, OpenMode, Process, System};
+
+/// The function that makes a module which every Python contains: where it is exported, those of all modules that the interpreter contains are
+/// (`PyMODINIT_FUNC` in CPython's Include/pyport.h, `_PyImport_Inittab` in Modules/config.c.in).
+const LANDMARK: &str = "PyInit_posix";
+
+/// A Python that is running.
+pub(super) struct PythonLoader<'s> {
+    root: &'s RootFilesystem<'s>,
+    process: RefCell<Process<'s>>,
+    /// The directories of packages, which may load their libraries by path.
+    sites: Vec<String>,
+    /// The path of `_ctypes`; `None` if the interpreter contains it.
+    pub ctypes: Option<String>,
+    /// The library that a request certainly lacks, by request.
+    known: RefCell<BTreeMap<String, Option<String>>>,
+    /// A limit that was exceeded, or that the request was cancelled.
+    error: RefCell<Option<Error>>,
+}
+
+impl<'s> PythonLoader<'s> {
+    /// `None` if the interpreter does not start.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or the request was cancelled.
+    pub fn start(
+        system: &'s System<'s>,
+        interpreter: &str,
+        sites: &[String],
+    ) -> Result<Option<Self>> {
+        let started = Process::start(system, interpreter)?;
+        Ok(started.ok().map(|process| PythonLoader {
+            root: system.root,
+            process: RefCell::new(process),
+            sites: sites.to_vec(),
+            ctypes: None,
+            known: RefCell::default(),
+            error: RefCell::default(),
+        }))
+    }
+
+    /// A limit that was exceeded, or that the request was cancelled.
+    pub fn take_error(&self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// Whether it is known which modules the interpreter contains.
+    pub fn shows_modules(&self) -> bool {
+        self.exports(LANDMARK)
+    }
+
+    /// Whether the interpreter contains a module.
+    pub fn contains(&self, module: &str) -> bool {
+        self.exports(&format!("PyInit_{module}"))
+    }
+
+    fn exports(&self, symbol: &str) -> bool {
+        let process = self.process.borrow();
+        let mut objects = process.objects().iter();
+        objects.any(|it| it.elf.exports.defines(symbol, None))
+    }
+
+    /// The library without which an extension module certainly cannot be loaded.
+    pub fn unloadable(&self, extension: Node) -> Option<String> {
+        let needed = &extension.elf()?.needed;
+        let is_loaded = |name: &String| self.process.borrow().named(name).is_some();
+        if needed.iter().all(is_loaded) {
+            return None;
+        }
+        let path = extension.path();
+        let missing = self.missing(&path, 0)?;
+        let is_of_package = |node: &Node| {
+            let path = node.path();
+            let mut sites = self.sites.iter();
+            sites.any(|it| {
+                path.strip_prefix(it.as_str())
+                    .is_some_and(|it| it.starts_with('/'))
+            })
+        };
+        (!self.has(&missing, is_of_package)).then_some(missing)
+    }
+
+    /// The library without which `dlopen` of a name by `_ctypes` certainly fails. A file of that name
+    /// anywhere may have been opened by its path before.
+    pub fn unopenable(&self, name: &str) -> Option<String> {
+        let system = self.process.borrow().system();
+        let is_of_host = |library: &str| system.host_libraries.iter().any(|it| it.name == library);
+        if system.libc != Libc::Glibc || is_of_host(name) {
+            return None;
+        }
+        let caller = self.ctypes.as_ref().map(|it| self.open(it, 0));
+        let caller = caller.and_then(Result::ok).unwrap_or_default();
+        let missing = self.missing(name, caller)?;
+        (!self.has(&missing, |_| true)).then_some(missing)
+    }
+
+    /// Whether a file with the name of a library, or a library of that SONAME, is where it counts.
+    fn has(&self, library: &str, counts: impl Fn(&Node) -> bool) -> bool {
+        let is_it = |node: &Node| {
+            let soname = node.elf().and_then(|it| it.soname.as_deref());
+            node.name() == library || soname == Some(library)
+        };
+        self.root.walk_tree().any(|it| is_it(&it) && counts(&it))
+    }
+
+    fn missing(&self, request: &str, caller: ObjectId) -> Option<String> {
+        if let Some(known) = self.known.borrow().get(request) {
+            return known.clone();
+        }
+        let missing = match self.open(request, caller) {
+            Err(Some(Fault::Missing { name, .. })) => Some(name),
+            _ => None,
+        };
+        let mut known = self.known.borrow_mut();
+        known.entry(request.to_owned()).or_insert(missing).clone()
+    }
+
+    /// Opens a library, or says what fails first; `None` if that is unknown.
+    fn open(&self, request: &str, caller: ObjectId) -> Result<ObjectId, Option<Fault>> {
+        let mut process = self.process.borrow_mut();
+        match process.open(request, caller, OpenMode::default()) {
+            Ok(Ok(id)) => Ok(id),
+            Ok(Err(failure)) => Err(failure.faults.into_iter().next()),
+            Err(error) => {
+                self.error.borrow_mut().get_or_insert(error);
+                Err(None)
+            }
+        }
+    }
+}

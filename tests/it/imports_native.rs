@@ -1,0 +1,124 @@
+//! Extension modules of the standard library, and libraries that `ctypes` opens.
+
+use imgcheck_elf::ElfFacts;
+use imgcheck_elf::facts::Exports;
+
+use crate::imports::{LIBRARY, failures};
+use crate::sample::{Image, elf, program};
+
+const DYNLOAD: &str = "usr/local/lib/python3.11/lib-dynload";
+
+/// A Python that shows which modules it contains, with the sources of some of its library, and a program.
+fn python(main: &str) -> Image {
+    let interpreter = ElfFacts {
+        exports: Exports::of(&[("PyInit_posix", None), ("PyInit_zlib", None)]),
+        ..program(&[])
+    };
+    let ctypes = "from _ctypes import CFuncPtr\nclass CDLL: pass\ncdll = CDLL()\n";
+    Image::python()
+        .elf("usr/local/bin/python3.11", interpreter)
+        .text(&format!("{LIBRARY}/os.py"), "")
+        .text(&format!("{LIBRARY}/lzma.py"), "from _lzma import *\n")
+        .text(&format!("{LIBRARY}/ctypes/__init__.py"), ctypes)
+        .text(
+            &format!("{LIBRARY}/uuid.py"),
+            "try:\n    import _uuid\nexcept ImportError:\n    _uuid = None\n",
+        )
+        .text("app/main.py", main)
+        .command(&["python3", "/app/main.py"])
+}
+
+fn module(image: Image, name: &str, needed: &[&str]) -> Image {
+    let file = format!("{name}.cpython-311-x86_64-linux-gnu.so");
+    image.library(DYNLOAD, &file, needed)
+}
+
+/// What the program raises, the module or library, and the library that is missing.
+fn raised(image: &Image) -> Vec<(String, String, String)> {
+    let failures = failures(image).into_iter();
+    let raised = failures.map(|it| (it.raises, it.module, it.elsewhere));
+    raised.collect()
+}
+
+fn error(class: &str, module: &str, library: &str) -> Vec<(String, String, String)> {
+    vec![(class.to_owned(), module.to_owned(), library.to_owned())]
+}
+
+#[test]
+fn an_extension_module_that_is_absent() {
+    let absent = error("ModuleNotFoundError", "_lzma", "");
+    assert_eq!(raised(&python("import lzma\n")), absent);
+    assert_eq!(raised(&python("import _lzma\n")), absent);
+    assert_eq!(raised(&module(python("import lzma\n"), "_lzma", &[])), []);
+    for fine in [
+        "import zlib, uuid\n",
+        "try:\n    import lzma\nexcept ImportError:\n    pass\n",
+    ] {
+        assert_eq!(raised(&python(fine)), [], "{fine}");
+    }
+    // A Python that does not show what it contains may have it.
+    let unknown = python("import lzma\n").elf("usr/local/bin/python3.11", program(&[]));
+    assert_eq!(raised(&unknown), []);
+    // So may one that names its files in a way of its own.
+    let other = python("import lzma\n").elf(&format!("{DYNLOAD}/_bz2.cpython-311x.so"), elf(&[]));
+    assert_eq!(raised(&other), []);
+}
+
+#[test]
+fn an_extension_module_without_its_library() {
+    let image = module(python("import lzma\n"), "_lzma", &["liblzma.so.5"]);
+    assert_eq!(
+        raised(&image),
+        error("ImportError", "_lzma", "liblzma.so.5")
+    );
+    assert_eq!(
+        raised(&image.clone().library("usr/lib64", "liblzma.so.5", &[])),
+        []
+    );
+    let uuid = module(python("import uuid\n"), "_uuid", &["libuuid.so.1"]);
+    assert_eq!(raised(&uuid), []);
+}
+
+#[test]
+fn a_library_that_ctypes_opens() {
+    let absent = error("OSError", "libabsent.so.1", "libabsent.so.1");
+    for open in [
+        "import ctypes\nctypes.CDLL('libabsent.so.1')\n",
+        "import ctypes as c\nlib = c.CDLL('libabsent.so.1', mode=c.RTLD_GLOBAL)\n",
+        "import ctypes\nlib = ctypes.cdll.LoadLibrary('libabsent.so.1')\n",
+        "from ctypes import CDLL\nlib = CDLL('libabsent.so.1')\n",
+        "from ctypes import cdll as c\nlib: object = c.LoadLibrary('libabsent.so.1')\n",
+        "import ctypes\nif __name__ == '__main__':\n    ctypes.CDLL('libabsent.so.1')\n",
+        "import ctypes\ntry:\n    ctypes.CDLL('libabsent.so.1')\nexcept ImportError:\n    pass\n",
+    ] {
+        assert_eq!(raised(&python(open)), absent, "{open}");
+    }
+    for fine in [
+        "import ctypes\nctypes.CDLL('libthere.so.1')\n",
+        "import ctypes\nctypes.CDLL('libelsewhere.so.1')\n",
+        "import ctypes\nctypes.CDLL('/opt/libabsent.so.1')\n",
+        "import ctypes\nctypes.CDLL('libcuda.so.1')\n",
+        "import ctypes\nctypes.CDLL(None)\n",
+        "import ctypes\nctypes.CDLL('libabsent.so.1', handle=1)\n",
+        "import ctypes\nctypes.CDLL('libabsent.so.1' + x)\n",
+        "import ctypes\nctypes = other\nctypes.CDLL('libabsent.so.1')\n",
+        "import ctypes\ndef f():\n    ctypes.CDLL('libabsent.so.1')\n",
+        "import ctypes\ntry:\n    ctypes.CDLL('libabsent.so.1')\nexcept OSError:\n    pass\n",
+        "import ctypes\ntry:\n    ctypes.CDLL('libabsent.so.1')\nexcept:\n    pass\n",
+        "import ctypes, sys\nif sys.platform == 'win32':\n    ctypes.CDLL('libabsent.so.1')\n",
+        "from .ctypes import CDLL\nCDLL('libabsent.so.1')\n",
+    ] {
+        let image = python(fine)
+            .library("usr/lib64", "libthere.so.1", &[])
+            .library("opt/x", "libelsewhere.so.1", &[]);
+        let raised = raised(&image).into_iter();
+        let mut opened = raised.filter(|it| it.0 == "OSError");
+        assert_eq!(opened.next(), None, "{fine}");
+    }
+    let needs = python("import ctypes\nctypes.CDLL('libthere.so.1')\n");
+    let needs = needs.library("usr/lib64", "libthere.so.1", &["libabsent.so.1"]);
+    assert_eq!(
+        raised(&needs),
+        error("OSError", "libthere.so.1", "libabsent.so.1")
+    );
+}
