@@ -1,9 +1,11 @@
 //! Follows what is executed, from the command of a container to the programs that run.
 
 mod by_loader;
+mod by_shell;
 mod end;
 mod host;
 mod missing;
+mod needs;
 mod program;
 
 use std::collections::BTreeSet;
@@ -241,8 +243,7 @@ impl<'r, 'k> Chain<'r, 'k> {
         }
         if let Some(text) = node.text() {
             let Some((interpreter, argument)) = interpreter(text) else {
-                self.note(cause, &format!("starts {path}, which has no valid #! line"));
-                return Next::Ended(Outcome::unknown());
+                return self.execute_text(process, cause, path, node);
             };
             let is_python = name_of(interpreter).starts_with("python");
             match self.knowledge.is_console_script(name_of(path), text) {

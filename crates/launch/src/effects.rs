@@ -53,8 +53,8 @@ impl Chain<'_, '_> {
             return false;
         }
         let given = match &row.options {
-            Some(options) => options.all(arguments),
-            None => Ok(Given::without_options(arguments)),
+            Some(options) if !row.only_reads => options.all(arguments),
+            _ => Ok(Given::without_options(arguments)),
         };
         let Ok(given) = given else {
             return false;

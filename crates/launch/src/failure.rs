@@ -16,10 +16,11 @@ use imgcheck_image::Node;
 #[serde(deny_unknown_fields, default)]
 pub struct StartFailure {
     /// `user` or `group` (the image has none of this name), `missing` (the image does not have the program), `script` (it does not have the script that a
-    /// shell runs), `directory` (it does not have the directory that a script changes to), `permission` (the user may not
-    /// execute it), `variable` or `option` (the dynamic loader prints something instead of running it).
+    /// shell runs), `directory` (it does not have the directory that a script changes to), `file` (it does not have the file or directory that
+    /// a small program such as `cp` needs), `permission` (the user may not execute it), `format` (it is a text without a `#!` line), `syntax` (the shell does not
+    /// understand its script), `root` (the program refuses to run as root), `variable` or `option` (the dynamic loader prints something instead of running it).
     pub kind: String,
-    /// The user, the group, the program as the command names it, the path of the script or directory, the variable with its value, or the option.
+    /// The user, the group, the program as the command names it, the path of the script, directory or file, the variable with its value, or the option.
     pub subject: String,
     /// The program that does not run; empty if the container does not start.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -89,6 +90,18 @@ impl StartFailure {
             path: loader.path(),
             layer: loader.layer(),
             message: said,
+            ..StartFailure::default()
+        }
+    }
+
+    /// Linux does not know the format of the program.
+    pub(crate) fn of_format(node: Node, path: &str) -> Self {
+        StartFailure {
+            kind: "format".to_owned(),
+            program: path.to_owned(),
+            path: node.path(),
+            layer: node.layer(),
+            message: format!("exec {path}: exec format error"),
             ..StartFailure::default()
         }
     }

@@ -1,11 +1,14 @@
 //! The table of what wrappers, shells and small tools do: `rules/knowledge/launch.yaml`.
 
+mod harmless;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
 use super::options::Options;
 use super::value::Value;
+pub(crate) use harmless::{Changes, Harmless, Needs, Writes};
 use imgcheck_base::glob::glob;
 
 /// What is known of programs that containers start on the way to theirs.
@@ -132,6 +135,9 @@ pub(crate) struct Wrapper {
     /// The library that it preloads.
     #[serde(default)]
     pub library: String,
+    /// It starts its command with `execvp`, that of glibc or musl.
+    #[serde(default)]
+    pub execvp: bool,
     /// It changes the environment in ways that are not modeled. Without options, where its command begins is unknown, too.
     #[serde(default)]
     pub unknown: bool,
@@ -170,75 +176,8 @@ pub(crate) enum Effect {
     Timeout,
     /// `prlimit`: options limit resources.
     Limits,
-}
-
-/// A program that does not change what runs.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) struct Harmless {
-    names: Vec<String>,
-    /// Its options; with others it may do more. All are harmless if there is no list.
-    pub options: Option<Options>,
-    /// Options whose values are files that it writes.
-    #[serde(default)]
-    pub files: Vec<String>,
-    /// Options with which it writes the files that it reads.
-    #[serde(default)]
-    pub rewrites: Vec<String>,
-    pub writes: Option<Writes>,
-    /// It makes links, or copies them.
-    #[serde(default)]
-    pub links: bool,
-    #[serde(default)]
-    pub changes: Changes,
-    /// It writes the cache of the loader anew.
-    #[serde(default)]
-    pub refreshes_cache: bool,
-    /// Patterns of arguments with which it does more.
-    #[serde(default)]
-    except: Vec<String>,
-    /// Patterns of the first arguments with which alone it is harmless; empty if it always is.
-    #[serde(default)]
-    only: Vec<String>,
-}
-
-/// The operands that are files which a program writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Writes {
-    /// All.
-    Operands,
-    /// The last one.
-    Last,
-    /// The second one.
-    Second,
-    /// All: empty directories.
-    Directories,
-}
-
-/// What else a program changes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Changes {
-    #[default]
-    Nothing,
-    /// `chown`: the owner of files.
-    Owner,
-    /// `chmod`: the permissions of files.
-    Permissions,
-    /// `sed`: a text, by the script in its first operand or its option `-e`.
-    Text,
-}
-
-impl Harmless {
-    /// Whether these arguments may be harmless; one that is unknown may be any.
-    pub fn may_be(&self, arguments: &[Value]) -> bool {
-        let does_more = |argument: &str| matches_any(argument, &self.except);
-        let first = arguments.first().and_then(Value::known);
-        let is_listed = self.only.is_empty() || first.is_some_and(|it| matches_any(it, &self.only));
-        let mut all = arguments.iter().map(Value::known);
-        is_listed && all.all(|it| it.map_or(self.except.is_empty(), |it| !does_more(it)))
-    }
+    /// `mpirun` of Open MPI: options set variables and the working directory.
+    Mpi,
 }
 
 impl Knowledge {
@@ -365,8 +304,7 @@ impl Knowledge {
     }
 
     pub(crate) fn harmless(&self, name: &str) -> Option<&Harmless> {
-        let has_name = |row: &&Harmless| row.names.iter().any(|it| it == name);
-        self.harmless.iter().find(has_name)
+        self.harmless.iter().find(|row| row.is_called(name))
     }
 }
 

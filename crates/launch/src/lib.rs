@@ -15,6 +15,7 @@ mod interpreter_line;
 mod knowledge;
 mod loader_command;
 mod locate;
+mod mpi;
 mod options;
 mod outputs;
 mod overlay;

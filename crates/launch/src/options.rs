@@ -12,6 +12,8 @@ pub(crate) struct Options {
     pub flags: Vec<String>,
     /// Those with a value.
     pub values: Vec<String>,
+    /// Those with two values, of which the first is kept.
+    pub pairs: Vec<String>,
     /// Those with a value whose effect is not modeled.
     pub unknown: Vec<String>,
     /// Those with a value that is part of the same word: `--name=value`, `-nvalue`. Without a value, they are flags.
@@ -132,6 +134,12 @@ impl Options {
         }
         if self.has_value(text) {
             given.options.push(next(text.to_owned())?);
+            return Ok(());
+        }
+        if self.pairs.iter().any(|it| it == text) {
+            let first = next(text.to_owned())?;
+            next(text.to_owned())?;
+            given.options.push(first);
             return Ok(());
         }
         if let Some((name, value)) = text

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::knowledge::{Effect, Knowledge, Wrapper};
+use super::mpi::{self, MpiCall};
 use super::options::Given;
 use super::process::{self, Process};
 use super::projects::{self, ProjectEnvironment};
@@ -102,6 +103,10 @@ pub(crate) fn apply(
         Effect::Xargs => rest.push(Value::Many(context.cause.clone())),
         Effect::Timeout => timeout(&given, context)?,
         Effect::Limits => limits(&given, context)?,
+        Effect::Mpi => {
+            let (given, name) = (&given, from.as_str());
+            mpi::apply(&MpiCall { given, name }, process, &rest)?;
+        }
         Effect::Sudo => as_sudo(&given, process, &mut rest, &from, context)?,
     }
     if rest.is_empty() {

@@ -10,8 +10,9 @@ fn with_shell(text: &str) -> Value {
     let input = Input::new(text);
     let archive = input.path().join("shell.tar");
     let config = json!({"Cmd": ["bash"], "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]});
-    let shell = crate::launch::archive::program("usr/bin/bash");
-    crate::launch::archive::write(&archive, &config, &shell);
+    let programs = ["usr/bin/bash", "usr/bin/cat"];
+    let programs = programs.map(crate::launch::archive::program).concat();
+    crate::launch::archive::write(&archive, &config, &programs);
     input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
     input.json(&[]).1
 }
@@ -47,6 +48,17 @@ fn a_script_or_directory_of_a_shell_is_in_the_image_or_in_a_volume() {
             finding,
         ),
         (
+            "[bash, -c, cat /opt/a && exec python3 x.py]",
+            "/data",
+            finding,
+        ),
+        (
+            "[bash, -e, -c, cat /opt/a; exec python3 x.py]",
+            "/data",
+            finding,
+        ),
+        ("[cat, /opt/a]", "/data", finding),
+        (
             "[bash, /opt/run.sh]",
             "/opt",
             "the script /opt/run.sh, which the image does not decide, is not understood",
@@ -70,6 +82,11 @@ fn a_script_or_directory_of_a_shell_is_in_the_image_or_in_a_volume() {
             "volumeMounts: [{name: v, mountPath: /src/code}]",
         ),
         ("[bash, -c, cd /src || exec python3 -c pass]", ""),
+        (
+            "[bash, -c, cat /src/a && exec python3 -c pass]",
+            "volumeMounts: [{name: v, mountPath: /src}]",
+        ),
+        ("[bash, -c, cat /src/a; exec python3 -c pass]", ""),
     ] {
         let text = pod(
             &format!("command: {start}\n{more}"),

@@ -98,6 +98,10 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         self.note_missing_file(file);
     }
 
+    fn add_syntax_error(&mut self, shell: &str, cause: &Rc<Cause>) {
+        self.note_syntax_error(shell, cause);
+    }
+
     fn is_of_host(&self, path: &str) -> bool {
         self.knowledge.is_of_host(path)
     }

@@ -6,7 +6,7 @@ use super::Chain;
 use crate::failure::{MissingProgram, StartFailure};
 use crate::locate::{DEFAULT_PATH, Files, Located, absolute, locate};
 use crate::process::Process;
-use crate::shell::{MissingFile, Outcome};
+use crate::shell::{Host, MissingFile, Outcome};
 use crate::user::User;
 use crate::value::Cause;
 use imgcheck_base::lexical::{directory_of, is_below, name_of};
@@ -29,6 +29,7 @@ impl Chain<'_, '_> {
     pub(super) fn note_missing_file(&mut self, file: MissingFile) {
         let verb = match file.kind {
             "directory" => "changes to",
+            "file" => "needs",
             _ => "runs",
         };
         let problem = format!("{verb} `{}`, which is not in the image", file.name);
@@ -46,7 +47,7 @@ impl Chain<'_, '_> {
             ..StartFailure::default()
         });
         self.note_failure(&file.cause, failure, &problem);
-        if self.is_main && file.kind == "script" {
+        if self.is_main && file.kind != "directory" {
             self.note(&file.cause, &problem);
         }
     }
@@ -60,6 +61,45 @@ impl Chain<'_, '_> {
             || root.resolve(path).is_ok()
             || self.is_unknown(&root.destination(path))
             || self.image_volumes.iter().any(is_below)
+    }
+
+    /// Notes a syntax error. What shells other than bash and dash refuse is not known.
+    pub(super) fn note_syntax_error(&mut self, shell: &str, cause: &Rc<Cause>) {
+        let real = self.root.resolve(shell).map(|it| it.path());
+        let is_known = real.is_ok_and(|it| matches!(name_of(&it), "bash" | "dash"));
+        if !is_known {
+            self.gap(cause);
+            return;
+        }
+        let failure = self.gaps.is_empty().then(|| StartFailure {
+            kind: "syntax".to_owned(),
+            subject: format!("line {}", cause.line),
+            program: shell.to_owned(),
+            path: cause.path.clone(),
+            layer: cause.layer,
+            message: cause.what.clone(),
+            ..StartFailure::default()
+        });
+        self.note_failure(cause, failure, "ends the script before it starts a program");
+    }
+
+    /// Notes a program that does nothing because root runs it.
+    pub(super) fn note_refusal_of_root(&mut self, path: &str, executable: &str, cause: &Rc<Cause>) {
+        let layer = self.root.resolve(executable).ok().and_then(|it| it.layer());
+        let failure = self.gaps.is_empty().then(|| StartFailure {
+            kind: "root".to_owned(),
+            subject: cause.path.clone(),
+            program: path.to_owned(),
+            path: executable.to_owned(),
+            layer,
+            message: format!("{} has detected an attempt to run as root.", name_of(path)),
+            ..StartFailure::default()
+        });
+        self.note_failure(
+            cause,
+            failure,
+            &format!("starts {path}, which refuses to run as root"),
+        );
     }
 
     fn note_failure(&mut self, cause: &Rc<Cause>, failure: Option<StartFailure>, problem: &str) {

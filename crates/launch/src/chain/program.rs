@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::{Chain, Next};
+use crate::knowledge::Effect;
+use crate::mpi;
 use crate::outputs::output;
+use crate::overlay::Overlay;
 use crate::process::Process;
 use crate::program::Program;
 use crate::shell::{Outcome, ShellStart};
@@ -48,10 +51,21 @@ impl Chain<'_, '_> {
             return Next::Ended(outcome);
         }
         let first = process.arguments.get(1).and_then(Value::known);
+        if self.refuses_root(&program, &process) {
+            self.push_started(&program, process, true);
+            let status = Status::Failure(Some(1));
+            return Next::Ended(Outcome::known(status, String::new()));
+        }
         if let Some(wrapper) = self.knowledge.wrapper(name, first) {
             return self.execute_wrapper(&program, wrapper, process);
         }
         let harmless = self.knowledge.harmless(name);
+        if let Some(row) = harmless
+            && let Some(outcome) = self.fails(row, name, &process, cause)
+        {
+            self.push_started(&program, process, true);
+            return Next::Ended(outcome);
+        }
         let is_harmless = harmless.is_some_and(|row| self.stays_harmless(row, &process, cause));
         let outcome = match is_harmless {
             true => self.harmless_outcome(name, &process),
@@ -79,6 +93,18 @@ impl Chain<'_, '_> {
         Some(Next::Ended(outcome))
     }
 
+    /// Notes that `mpirun` refuses to run as root.
+    fn refuses_root(&mut self, program: &Executed, process: &Process) -> bool {
+        // A user that a manifest leaves open counts as root elsewhere.
+        let is_root = self.user.id == Some(0) && self.overlay.user.as_deref() != Some("");
+        let has_file = |path: &str| self.root.resolve(path).is_ok();
+        if !is_root || !mpi::refuses_root(process, program.executable, has_file) {
+            return false;
+        }
+        self.note_refusal_of_root(program.path, program.executable, program.cause);
+        true
+    }
+
     fn execute_wrapper(
         &mut self,
         program: &Executed,
@@ -86,6 +112,14 @@ impl Chain<'_, '_> {
         mut process: Process,
     ) -> Next {
         let before = process.clone();
+        if wrapper.effect == Effect::Mpi && *self.overlay != Overlay::default() {
+            let problem = format!(
+                "starts programs with {}, perhaps on other hosts",
+                program.path
+            );
+            self.note(program.cause, &problem);
+            return self.end_at(program, before, false);
+        }
         let notes = RefCell::default();
         let context = WrapperContext {
             root: self.root,

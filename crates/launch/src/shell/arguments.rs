@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::parser::{Parser, PendingHere, Problem, Until};
+use super::parser::{Parser, PendingHere, Problem, Until, refused};
 use super::syntax::{AssignedValue, Assignment, CommandKind, Piece, Redirect, Target, Word};
 use super::words::{ends_word, is_name};
 
@@ -39,8 +39,11 @@ impl Parser<'_> {
             }
         }
         if parts.assignments.is_empty() && parts.words.is_empty() && parts.redirects.is_empty() {
-            let found = self.cursor.peek().map_or("end".into(), |c| c.to_string());
-            return Err(format!("`{found}` is unexpected"));
+            let found = self
+                .cursor
+                .peek()
+                .map_or("end".to_owned(), |c| format!("`{}`", c.escape_debug()));
+            return refused(format!("an unexpected {found}"));
         }
         let kind = CommandKind::Simple {
             assignments: parts.assignments,
@@ -69,7 +72,7 @@ impl Parser<'_> {
             parts.arrays.push(array);
         } else {
             match self.cursor.peek() {
-                Some('(') => return Err("a parenthesis is unexpected".to_owned()),
+                Some('(') => return refused("an unexpected `(`"),
                 Some(c) if !ends_word(c) || matches!(c, '<' | '>') => {
                     parts.words.push(self.some_word()?);
                 }
@@ -105,7 +108,7 @@ impl Parser<'_> {
         self.cursor.blanks();
         match name {
             Some(name) if self.cursor.eat(")") => Ok((self.function(name)?, redirects)),
-            _ => Err("a parenthesis is unexpected".to_owned()),
+            _ => refused("an unexpected `(`"),
         }
     }
 
@@ -154,7 +157,7 @@ impl Parser<'_> {
                     break;
                 }
                 if self.cursor.rest().starts_with('[') {
-                    return Err("an array with subscripts".to_owned());
+                    return Err("an array with subscripts".into());
                 }
                 words.push(self.some_word()?);
             }

@@ -1,18 +1,26 @@
 //! Parses commands: the grammar of POSIX shells, and what bash adds.
 
-use super::parser::{Parser, Problem, Until};
+use super::parser::{Parser, Problem, Until, refused};
 use super::recovery::MAX_REPARSED;
 use super::syntax::{CommandKind, Connective, Item, List, Pipeline, Word};
 use super::words::ends_word;
 
-/// Parses a script. What cannot be parsed becomes an unknown command, because a shell runs the lines before it.
-pub fn script(text: &str, bash: bool, extglob: bool) -> List {
+/// A script, of which a shell runs the lines before what cannot be parsed.
+pub(super) struct Script {
+    pub lines: List,
+    /// What cannot be parsed, and its line.
+    pub problem: Option<(usize, Problem)>,
+}
+
+/// Parses a script.
+pub(super) fn script(text: &str, bash: bool, extglob: bool) -> Script {
     let mut parser = Parser::new(text, bash, extglob);
     let mut lines = List::new();
-    if let Err(problem) = parser.lines(&mut lines) {
-        lines.push(Item::of(parser.unknown_command(problem)));
+    let problem = parser.lines(&mut lines).err();
+    Script {
+        lines,
+        problem: problem.map(|it| (parser.cursor.line(), it)),
     }
-    lines
 }
 
 /// Parses a script as bash does, except that it goes on behind what cannot be parsed: that is an unknown command of one word, or an
@@ -20,7 +28,7 @@ pub fn script(text: &str, bash: bool, extglob: bool) -> List {
 ///
 /// # Errors
 /// Too much cannot be parsed: the position, and what is wrong.
-pub fn tolerant(text: &str) -> Result<List, (usize, Problem)> {
+pub fn tolerant(text: &str) -> Result<List, (usize, String)> {
     let mut parser = Parser {
         reparsable: MAX_REPARSED,
         ..Parser::new(text, true, false)
@@ -28,7 +36,7 @@ pub fn tolerant(text: &str) -> Result<List, (usize, Problem)> {
     let mut lines = List::new();
     match parser.lines(&mut lines) {
         Ok(()) => Ok(lines),
-        Err(problem) => Err((parser.cursor.offset(), problem)),
+        Err(problem) => Err((parser.cursor.offset(), problem.to_string())),
     }
 }
 
@@ -84,7 +92,7 @@ impl Parser<'_> {
         let list = self.list(&[])?;
         match self.cursor.peek() {
             None => Ok(list),
-            Some(c) => Err(format!("`{c}` is unexpected")),
+            Some(c) => refused(format!("an unexpected `{c}`")),
         }
     }
 
@@ -93,7 +101,7 @@ impl Parser<'_> {
         let list = self.list(&[])?;
         match self.cursor.eat(")") || self.closes() {
             true => Ok(list),
-            false => Err("a parenthesis is not closed".to_owned()),
+            false => refused("a parenthesis that is not closed"),
         }
     }
 
@@ -156,7 +164,9 @@ impl Parser<'_> {
                 true => Word::default(),
                 false => {
                     let mut parser = self.of(&body, self.cursor.line());
-                    parser.word(Until::End, false)?
+                    let word = parser.word(Until::End, false);
+                    // Shells differ in when they parse it.
+                    word.map_err(|problem| Problem::NotModeled(problem.to_string()))?
                 }
             };
             let _ = here.body.set(Word { span, ..word });
@@ -245,7 +255,9 @@ impl Parser<'_> {
                 Ok(())
             }
             false if self.closes() => Ok(()),
-            false => Err(format!("`{word}` is missing")),
+            // Undocumented: bash takes braces for `do` and `done`.
+            false if self.bash && word == "do" => Err("a loop without `do`".into()),
+            false => refused(format!("a missing `{word}`")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::parser::{Parser, Problem, Until};
+use super::parser::{Parser, Problem, Until, refused};
 use super::syntax::{Arm, Command, CommandKind, Item, List, Redirect, TestToken, Word};
 use super::words::{ends_word, is_name};
 
@@ -80,16 +80,16 @@ impl Parser<'_> {
                 if self.cursor.eat("(") {
                     self.cursor.blanks();
                     if !self.cursor.eat(")") {
-                        return Err("a function is not understood".to_owned());
+                        return Err("a function".into());
                     }
                 }
                 self.function(name)?
             }
-            "select" | "coproc" if self.bash => return Err(format!("`{word}`")),
+            "select" | "coproc" if self.bash => return Err(format!("`{word}`").into()),
             "then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}" | "in" => {
                 return match word.as_str() {
                     "in" => self.simple(),
-                    _ => Err(format!("`{word}` is unexpected")),
+                    _ => refused(format!("an unexpected `{word}`")),
                 };
             }
             _ => return self.simple(),
@@ -163,7 +163,10 @@ impl Parser<'_> {
         }
         let name = self.cursor.take_while(|c| !ends_word(c)).to_owned();
         if !is_name(&name) {
-            return Err("a `for` loop is not understood".to_owned());
+            return match self.bash {
+                true => Err("a `for` loop".into()),
+                false => refused("a `for` without the name of a variable"),
+            };
         }
         self.newlines()?;
         let mut words = None;
@@ -198,7 +201,7 @@ impl Parser<'_> {
         let start = self.cursor.offset();
         let word = self.word(Until::Blank, false)?;
         match self.cursor.offset() == start {
-            true => Err("an operator is unexpected".to_owned()),
+            true => self.unclosed("an operator without a word"),
             false => Ok(word),
         }
     }
@@ -226,7 +229,7 @@ impl Parser<'_> {
                 }
             }
             if !self.cursor.eat(")") {
-                return Err("a pattern of `case` is not understood".to_owned());
+                return Err("a pattern of `case`".into());
             }
             let body = self.list(&["esac"])?;
             let ends = [";;&", ";;", ";&"];
@@ -237,7 +240,7 @@ impl Parser<'_> {
                 end: end.unwrap_or(";;"),
             });
             if end.is_none() && self.reserved() != Some("esac") && !self.closes() {
-                return Err("`esac` is missing".to_owned());
+                return refused("a missing `esac`");
             }
         }
     }
@@ -254,9 +257,19 @@ impl Parser<'_> {
             if self.reserved() == Some("=~") {
                 self.take_reserved();
                 self.cursor.blanks();
-                let expression = self.cursor.take_while(|c| !c.is_whitespace());
+                let mut quote = None;
+                let expression = self.cursor.take_while(|c| match quote {
+                    Some(open) => {
+                        quote = quote.filter(|_| c != open);
+                        true
+                    }
+                    None => {
+                        quote = Some(c).filter(|c| matches!(c, '\'' | '"'));
+                        !c.is_whitespace()
+                    }
+                });
                 if expression.contains("$(") || expression.contains('`') {
-                    return Err("a command within a regular expression".to_owned());
+                    return Err("a command within a regular expression".into());
                 }
                 tokens.push(TestToken::Regex);
                 continue;

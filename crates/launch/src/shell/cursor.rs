@@ -62,7 +62,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Passes characters while they match, and returns them.
-    pub fn take_while(&mut self, matches: impl Fn(char) -> bool) -> &'t str {
+    pub fn take_while(&mut self, mut matches: impl FnMut(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c| !matches(c)).unwrap_or(rest.len());
         self.skip(end);

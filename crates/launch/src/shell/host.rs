@@ -62,6 +62,9 @@ pub trait Host<'r> {
     /// Notes a script or directory that does not exist, which fails if the shell ends with it.
     fn add_missing_file(&mut self, file: MissingFile);
 
+    /// Notes a syntax error, which ends the script of the shell at this path.
+    fn add_syntax_error(&mut self, shell: &str, cause: &Rc<Cause>);
+
     /// Whether the host provides a file, such as those of the driver.
     fn is_of_host(&self, path: &str) -> bool;
 

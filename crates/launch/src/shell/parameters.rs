@@ -14,14 +14,14 @@ impl Parser<'_> {
                 self.cursor.skip(2);
                 // A substitution within it runs a command.
                 return match text.contains(['`', '"', '\'']) || text.contains("$(") {
-                    true => Err("a command within arithmetic".to_owned()),
+                    true => Err("a command within arithmetic".into()),
                     false => Ok(text),
                 };
             }
             match self.cursor.next() {
-                None => return Err("arithmetic is not closed".to_owned()),
+                None => return Err("arithmetic that is not closed".into()),
                 Some('(') => open += 1,
-                Some(')') if open == 0 => return Err("arithmetic is not closed".to_owned()),
+                Some(')') if open == 0 => return Err("arithmetic that is not closed".into()),
                 Some(')') => open -= 1,
                 Some(_) => {}
             }
@@ -97,12 +97,12 @@ impl Parser<'_> {
         let inside = self.word(Until::Brace, quoted)?;
         let text = self.cursor.since(start).to_owned();
         if !self.cursor.eat("}") {
-            return Err("`${` is not closed".to_owned());
+            return Err("a `${` that is not closed".into());
         }
         let operation = text.trim_start_matches('#').get(name.len()..);
         if !self.bash {
             // dash ends the script.
-            return Err(format!("`${{{text}}}`"));
+            return Err(format!("`${{{text}}}`").into());
         }
         let is_arithmetic = operation.is_some_and(|it| it.starts_with([':', '[']));
         let parts = UnknownPiece {
@@ -120,7 +120,14 @@ impl Parser<'_> {
     fn subscript(&mut self) -> Option<&str> {
         let rest = self.cursor.rest();
         let inside = rest.strip_prefix('[')?;
-        let (subscript, _) = inside.split_once(']')?;
+        let mut open = 0_usize;
+        let end = inside.find(|c| {
+            let ends = c == ']' && open == 0;
+            open = open.saturating_add(usize::from(c == '['));
+            open = open.saturating_sub(usize::from(c == ']'));
+            ends
+        })?;
+        let subscript = &inside[..end];
         self.cursor.skip(subscript.len() + 2);
         Some(subscript)
     }

@@ -1,6 +1,7 @@
 //! The state of the parser of a script.
 
 use std::cell::OnceCell;
+use std::fmt;
 use std::rc::Rc;
 
 use super::cursor::Cursor;
@@ -10,8 +11,32 @@ use super::syntax::Word;
 /// the stack of whoever parses and runs them.
 const MAX_NESTING: usize = 40;
 
-/// What is wrong with a script, for a message.
-pub type Problem = String;
+/// What is wrong with a script: a noun phrase, for a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// The parser does not model it.
+    NotModeled(String),
+    /// The shell refuses it, too.
+    Syntax(String),
+}
+
+impl<T: Into<String>> From<T> for Problem {
+    fn from(text: T) -> Self {
+        Problem::NotModeled(text.into())
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Problem::NotModeled(text) | Problem::Syntax(text)) = self;
+        formatter.write_str(text)
+    }
+}
+
+/// A syntax error of the shell.
+pub(super) fn refused<T>(what: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::Syntax(what.into()))
+}
 
 /// Where a word ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,13 +105,21 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// A syntax error of dash. In bash, of which not all words are modeled, it may follow from a word before.
+    pub(super) fn unclosed<T>(&self, what: &str) -> Result<T, Problem> {
+        match self.bash {
+            true => Err(what.into()),
+            false => refused(what),
+        }
+    }
+
     /// Enters a nested construct.
     pub fn nested<T>(
         &mut self,
         parse: impl FnOnce(&mut Self) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         if self.depth >= MAX_NESTING {
-            return Err("it is nested too deeply".to_owned());
+            return Err("commands that are nested too deeply".into());
         }
         self.depth += 1;
         let parsed = parse(self);

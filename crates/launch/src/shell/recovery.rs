@@ -39,7 +39,7 @@ impl<'t> Parser<'t> {
     /// Fails where blocks can no longer be distinguished.
     pub(super) fn check_blocks(&self) -> Result<(), Problem> {
         match self.reparsable > 0 && self.depth > MAX_BLOCKS {
-            true => Err("it is nested too deeply".to_owned()),
+            true => Err("commands that are nested too deeply".into()),
             false => Ok(()),
         }
     }
@@ -47,8 +47,8 @@ impl<'t> Parser<'t> {
     pub(super) fn unknown_command(&self, problem: Problem) -> Command {
         Command {
             line: self.cursor.line(),
-            text: problem.as_str().into(),
-            kind: CommandKind::Unknown(problem),
+            text: problem.to_string().into(),
+            kind: CommandKind::Unknown(problem.to_string()),
             redirects: Vec::new(),
         }
     }
@@ -91,7 +91,7 @@ impl<'t> Parser<'t> {
             return Err(problem);
         }
         let span = start..self.cursor.offset();
-        let kind = unknown(&problem, UnknownPiece::default());
+        let kind = unknown(&problem.to_string(), UnknownPiece::default());
         Ok(Word {
             span: span.clone(),
             pieces: vec![Piece::Expansion { span, kind }],

@@ -1,11 +1,13 @@
 //! `exec`, `eval`, `.`, `command`, `trap`, `exit`: commands that run others.
 
+use std::rc::Rc;
+
 use super::builtins::{self, texts};
 use super::commands;
 use super::host::Presence;
 use super::interpreter::{Flow, Shell, Source};
-use super::syntax::List;
-use crate::value::{Status, Value};
+use super::parser::Problem;
+use crate::value::{Cause, Status, Value};
 use imgcheck_image::Access;
 
 /// Signals that a container gets from outside, or from a command of its own that sends one.
@@ -33,8 +35,37 @@ impl Shell<'_, '_> {
         if !self.spend(1 + text.len() / 64) {
             return Flow::Exit;
         }
-        let list: List = commands::script(text, self.bash, self.state.options.extglob);
-        self.list(&list)
+        let script = commands::script(text, self.bash, self.state.options.extglob);
+        let flow = self.list(&script.lines);
+        match script.problem {
+            Some((line, problem)) if flow == Flow::Next => {
+                self.line = line;
+                self.gap(problem.to_string());
+                Flow::Exit
+            }
+            _ => flow,
+        }
+    }
+
+    /// Runs the shell's own script. A syntax error, which is returned, ends it there.
+    pub(super) fn run_script(&mut self, text: &str) -> Option<Rc<Cause>> {
+        if !self.spend(1 + text.len() / 64) {
+            return None;
+        }
+        let script = commands::script(text, self.bash, self.state.options.extglob);
+        let flow = self.list(&script.lines);
+        let (line, problem) = script.problem.filter(|_| flow == Flow::Next)?;
+        self.line = line;
+        let Problem::Syntax(what) = problem else {
+            self.gap(problem.to_string());
+            return None;
+        };
+        self.state.status = Status::Failure(Some(2));
+        let cause = self.cause(format!("a syntax error ({what})"));
+        let shell = self.chain.last().map(|step| step.path.clone());
+        let shell = shell.unwrap_or_default();
+        self.host.add_syntax_error(&shell, &cause);
+        Some(cause)
     }
 
     pub(super) fn exec(&mut self, arguments: &[Value]) -> Flow {

@@ -129,19 +129,17 @@ pub fn run<'r>(
     let mut shell = shell(host, &start, process, replaces, cause);
     shell.check_environment();
     shell.read_startup_files(&start);
-    match &start.script {
-        Script::Input => {}
-        Script::Text(Value::Known(text)) => {
-            let text = text.clone();
-            shell.run_text(&text);
-        }
+    let error = match &start.script {
+        Script::Input => None,
+        Script::Text(Value::Known(text)) => shell.run_script(text),
         Script::File(Value::Known(path)) => shell.run_file(path),
         Script::Text(unknown) | Script::File(unknown) => {
             let own = shell.command_cause();
             shell.host.gap(unknown.cause().unwrap_or(&own));
             shell.state.status = Status::Unknown;
+            None
         }
-    }
+    };
     shell.exits();
     let mut status = shell.state.status;
     for (_, state) in std::mem::take(&mut shell.escapes) {
@@ -150,7 +148,7 @@ pub fn run<'r>(
     if let Some(Some(early)) = shell.early {
         status = status.or(early);
     }
-    let last = shell.command_cause();
+    let last = error.unwrap_or_else(|| shell.command_cause());
     let output = match shell.state.output {
         Sink::Captured(output) if shell.early.flatten().is_none() => output,
         _ => None,
@@ -327,12 +325,12 @@ impl Shell<'_, '_> {
         true
     }
 
-    /// Runs the file of a script.
-    fn run_file(&mut self, name: &str) {
+    /// Runs the file of a script, up to a syntax error.
+    fn run_file(&mut self, name: &str) -> Option<Rc<Cause>> {
         let Some(mut path) = self.absolute(name) else {
             self.gap(format!("the script {name} in an unknown directory"));
             self.state.status = Status::Unknown;
-            return;
+            return None;
         };
         // bash looks for it in PATH, too.
         if self.bash
@@ -343,7 +341,8 @@ impl Shell<'_, '_> {
             path = found;
         }
         if matches!(self.host.file(&path), Presence::Missing) {
-            return self.lacks_script(name, &path);
+            self.lacks_script(name, &path);
+            return None;
         }
         match self.host.text(&path) {
             Ok((text, layer)) => {
@@ -351,11 +350,12 @@ impl Shell<'_, '_> {
                     path: path.as_str().into(),
                     layer,
                 };
-                self.run_text(text);
+                self.run_script(text)
             }
             Err(problem) => {
                 self.gap(format!("the script {name}, {problem},"));
                 self.state.status = Status::Unknown;
+                None
             }
         }
     }

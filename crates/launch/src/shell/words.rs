@@ -81,11 +81,11 @@ impl Parser<'_> {
                 c if until.is_argument() && ends_word(c) => break,
                 '\\' => self.backslash(&mut word, until, quoted),
                 '\'' if until == Until::End => word.push(self.any(), true),
-                '\'' if quoted => return Err("a single quote within `\"${…}\"`".to_owned()),
+                '\'' if quoted => return Err("a single quote within `\"${…}\"`".into()),
                 '\'' => self.single_quoted(&mut word)?,
                 '"' if until == Until::End => word.push(self.any(), true),
                 '"' if quoted && !self.bash => {
-                    return Err("a double quote within `\"${…}\"`".to_owned());
+                    return Err("a double quote within `\"${…}\"`".into());
                 }
                 '"' => {
                     self.cursor.skip(1);
@@ -133,7 +133,7 @@ impl Parser<'_> {
         self.cursor.skip(1);
         let text = self.cursor.take_while(|c| c != '\'');
         if !self.cursor.eat("'") {
-            return Err("a single quote is not closed".to_owned());
+            return self.unclosed("a single quote that is not closed");
         }
         word.quoted(text);
         Ok(())
@@ -170,14 +170,14 @@ impl Parser<'_> {
 
     /// `$'…'` (bash manual, "ANSI-C Quoting"), without the escapes that depend on the locale.
     fn dollar_quoted(&mut self) -> Result<String, Problem> {
-        let unknown = || "an escape in `$'…'`, or `$\"…\"`".to_owned();
+        let unknown = || "an escape in `$'…'`, or `$\"…\"`".into();
         if !self.cursor.eat("$'") {
             return Err(unknown());
         }
         let mut text = String::new();
         loop {
             match self.cursor.next() {
-                None => return Err("a single quote is not closed".to_owned()),
+                None => return self.unclosed("a single quote that is not closed"),
                 Some('\'') => return Ok(text),
                 Some('\\') => match self.cursor.next() {
                     Some('n') => text.push('\n'),
@@ -200,10 +200,10 @@ impl Parser<'_> {
     /// `@(a|b)` and the like, with `extglob`: its characters, of which none is quoted.
     fn group(&mut self, word: &mut Builder) -> Result<(), Problem> {
         let rest = self.cursor.rest();
-        let length = rest.find(')').ok_or("a parenthesis is not closed")? + 1;
+        let length = rest.find(')').ok_or("a parenthesis that is not closed")? + 1;
         let text = &rest[..length];
         if text[2..].contains(['$', '`', '\'', '"', '\\', '(', '/', '\n']) {
-            return Err("a pattern of `extglob`".to_owned());
+            return Err("a pattern of `extglob`".into());
         }
         text.chars().for_each(|c| word.push(c, false));
         self.cursor.skip(length);
@@ -247,7 +247,7 @@ impl Parser<'_> {
         let before = word.pieces.len();
         loop {
             match self.cursor.peek() {
-                None => return Err("a double quote is not closed".to_owned()),
+                None => return self.unclosed("a double quote that is not closed"),
                 Some('"') => {
                     self.cursor.skip(1);
                     // `"$@"` makes no field without parameters, `""` does.
@@ -285,7 +285,7 @@ impl Parser<'_> {
         let mut text = String::new();
         loop {
             match self.cursor.next() {
-                None => return Err("a backquote is not closed".to_owned()),
+                None => return Err("a backquote that is not closed".into()),
                 Some('`') => break,
                 Some('\\') => match self.cursor.next() {
                     Some(c) if "$`\\".contains(c) || (quoted && c == '"') => text.push(c),
@@ -295,7 +295,9 @@ impl Parser<'_> {
                 Some(c) => text.push(c),
             }
         }
-        let list = self.nested(|parser| parser.list_of(&text, line))?;
+        // Shells parse it only when they run the command.
+        let list = self.nested(|parser| parser.list_of(&text, line));
+        let list = list.map_err(|problem| Problem::NotModeled(problem.to_string()))?;
         let kind = Expansion::Command { list, quoted };
         word.expansion(start..self.cursor.offset(), kind);
         Ok(())
@@ -322,7 +324,7 @@ impl Parser<'_> {
                 self.cursor.skip(1);
                 let text = self.cursor.take_while(|c| c != ']');
                 if !self.cursor.eat("]") || text.contains(['`', '$', '[']) {
-                    return Err("arithmetic is not understood".to_owned());
+                    return Err("arithmetic in brackets".into());
                 }
                 arithmetic(text.to_owned())
             }

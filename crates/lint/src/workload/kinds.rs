@@ -66,6 +66,9 @@ pub struct Kind {
     /// Its controller brings no files into the containers.
     #[serde(default)]
     pub(super) mounts_known: bool,
+    /// What its controller does with the resources of its containers. If it brings no files, it hands them on.
+    #[serde(default)]
+    pub(super) resources: Option<Resources>,
     /// Paths in the object. Where one of them is there, its controller brings files all the same: `spec.templates[].inputs.artifacts`.
     #[serde(default)]
     pub(super) brings_files: Vec<String>,
@@ -73,6 +76,16 @@ pub struct Kind {
     #[serde(default, rename = "source")]
     #[schemars(skip)]
     _source: String,
+}
+
+/// What becomes of resources that an object has for its containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resources {
+    /// They are those of the Pod.
+    Kept,
+    /// The controller adds those of another object where the Pod has none, such as a limit.
+    Completed,
 }
 
 /// A Pod that an object describes with fields of its own. Paths begin at `at`, or with `/` at the object.

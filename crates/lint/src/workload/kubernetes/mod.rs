@@ -23,7 +23,7 @@ mod tests;
 
 use super::evidence::{Scope, Search};
 use super::facts::{Container, Evidence, Workload};
-use super::kinds::{Kind, Kinds};
+use super::kinds::{Kind, Kinds, Resources};
 use super::shape::{is_pod, kind_of};
 use super::text::Manifest;
 use imgcheck_base::document::Node;
@@ -168,8 +168,14 @@ impl Reader<'_> {
         for container in &mut containers {
             container.default_shm &= !kind.shared_memory || pod::mounts_shared_memory(container);
             container.overlay.other_volumes = !kind.mounts_known || brings_files;
-            if !kind.mounts_known {
-                container.refused_resources.clear();
+            match kind.resources {
+                None if !kind.mounts_known => container.refused_resources.clear(),
+                Some(Resources::Completed) => {
+                    container
+                        .refused_resources
+                        .retain(|it| it.problem != "limit");
+                }
+                None | Some(Resources::Kept) => {}
             }
             if kind.is_decided_later(&container.image) {
                 container.decided_by = std::mem::take(&mut container.image);

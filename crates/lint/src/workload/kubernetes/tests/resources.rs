@@ -56,6 +56,25 @@ fn what_the_api_server_refuses() {
     }
 }
 
+/// Knative hands resources on to a Deployment; KServe adds those of a ServingRuntime that the service does not have.
+#[test]
+fn what_it_refuses_of_the_pods_of_a_controller() {
+    let refused = |service: &str, resources: &str| {
+        let (found, _) = containers(&[&service.replace("RESOURCES", resources)]);
+        let refused = found[0].refused_resources.iter();
+        let problems: Vec<String> = refused.map(|it| it.problem.clone()).collect();
+        problems.join(" ")
+    };
+    let knative = "apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: x}\nspec: {template: {spec: {containers: [{name: c, image: 'a/b:1', resources: RESOURCES}]}}}\n";
+    let kserve = "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: x}\nspec: {predictor: {model: {image: 'a/b:1', resources: RESOURCES}}}\n";
+    let half = "{limits: {nvidia.com/gpu: 0.5}}";
+    let request = "{requests: {nvidia.com/gpu: 1}}";
+    assert_eq!(refused(knative, half), "integer");
+    assert_eq!(refused(knative, request), "limit");
+    assert_eq!(refused(kserve, half), "integer");
+    assert_eq!(refused(kserve, request), "");
+}
+
 #[test]
 fn what_it_accepts() {
     for resources in [

@@ -1,0 +1,141 @@
+//! Small programs that certainly fail, because files are missing.
+
+use std::rc::Rc;
+
+use super::Chain;
+use crate::knowledge::{Harmless, Needs};
+use crate::locate::absolute;
+use crate::options::Given;
+use crate::process::Process;
+use crate::shell::{Host, MissingFile, Outcome, Presence};
+use crate::value::{Cause, Status, Value};
+use imgcheck_base::lexical::directory_of;
+
+/// A file by its absolute path, and as the command names it.
+struct Operand {
+    name: String,
+    path: String,
+}
+
+/// What a call of a program needs.
+#[derive(Default)]
+struct Files {
+    /// They exist.
+    existing: Vec<Operand>,
+    /// They exist, as places of what it makes.
+    directories: Vec<Operand>,
+    /// They do not.
+    absent: Vec<Operand>,
+    /// It succeeds if one exists, as far as is known.
+    is_one_enough: bool,
+}
+
+impl Chain<'_, '_> {
+    /// How a program ends that fails for certain, because a file that it needs is missing, or one that it makes exists. Unless it does
+    /// nothing at all, the files that it writes are noted.
+    pub(super) fn fails(
+        &mut self,
+        row: &Harmless,
+        name: &str,
+        process: &Process,
+        cause: &Rc<Cause>,
+    ) -> Option<Outcome> {
+        let arguments = &process.arguments[1..];
+        let given = row.options.as_ref()?.all(arguments).ok()?;
+        let unless: Vec<&str> = row.unless.iter().map(String::as_str).collect();
+        let has_other = given.options.iter().any(|(it, _)| row.unless.contains(it));
+        if !row.may_be(arguments) || given.has(&unless) || has_other {
+            return None;
+        }
+        let files = files(row.needs?, &given, process)?;
+        let (mut missing, others): (Vec<Operand>, Vec<Operand>) = files
+            .existing
+            .into_iter()
+            .partition(|it| self.is_absent(it));
+        let directories = files.directories.into_iter();
+        missing.extend(directories.filter(|it| self.is_absent(it)));
+        let exists = |it: &Operand| matches!(self.file(&it.path), Presence::Exists(_));
+        let in_the_way = files.absent.iter().any(exists);
+        if missing.is_empty() && !in_the_way || files.is_one_enough && !others.is_empty() {
+            return None;
+        }
+        if !others.is_empty() {
+            self.stays_harmless(row, process, cause);
+        }
+        if let Some(file) = missing.first() {
+            self.note_missing_file(MissingFile {
+                kind: "file",
+                name: &file.name,
+                path: &file.path,
+                message: format!("{name}: {}: No such file or directory", file.name),
+                shell: String::new(),
+                cause: cause.clone(),
+            });
+        }
+        // A volume may bring the file, and then it writes something.
+        Some(Outcome {
+            status: Status::Failure(None),
+            ..Outcome::unknown()
+        })
+    }
+
+    /// Whether not even a broken link is there.
+    fn is_absent(&self, file: &Operand) -> bool {
+        matches!(self.file(&file.path), Presence::Missing) && self.root.entry(&file.path).is_none()
+    }
+}
+
+/// The files that decide; `None` if an operand is unknown.
+fn files(needs: Needs, given: &Given, process: &Process) -> Option<Files> {
+    let operands = given.operands.iter().map(Value::known);
+    let operands: Vec<&str> = operands.collect::<Option<_>>()?;
+    let operand = |name: &str| {
+        Some(Operand {
+            name: name.to_owned(),
+            path: absolute(name, &process.directory)?,
+        })
+    };
+    let all = |names: &[&str]| {
+        let names = names.iter().filter(|it| **it != "-");
+        names.map(|it| operand(it)).collect::<Option<Vec<_>>>()
+    };
+    let parent = |name: &str| match name.trim_end_matches('/') {
+        name if name.contains('/') => operand(directory_of(name)),
+        _ => operand("."),
+    };
+    let parents = |names: &[&str]| {
+        names
+            .iter()
+            .map(|it| parent(it))
+            .collect::<Option<Vec<_>>>()
+    };
+    let files = match needs {
+        Needs::Operands => Files {
+            existing: all(&operands)?,
+            ..Files::default()
+        },
+        Needs::BehindFirst => Files {
+            existing: all(operands.get(1..).unwrap_or_default())?,
+            is_one_enough: true,
+            ..Files::default()
+        },
+        Needs::Parents => Files {
+            directories: parents(&operands)?,
+            ..Files::default()
+        },
+        Needs::New => Files {
+            directories: parents(&operands)?,
+            absent: all(&operands)?,
+            ..Files::default()
+        },
+        Needs::Sources => match operands.split_last()? {
+            (_, []) => Files::default(),
+            (last, sources) => Files {
+                existing: all(sources)?,
+                directories: parents(&[last])?,
+                ..Files::default()
+            },
+        },
+    };
+    Some(files)
+}
