@@ -1,5 +1,6 @@
 //! Follows what is executed, from the command of a container to the programs that run.
 
+mod by_linux;
 mod by_loader;
 mod by_shell;
 mod end;
@@ -274,6 +275,9 @@ impl<'r, 'k> Chain<'r, 'k> {
         node: Node<'r>,
     ) -> Next {
         let executable = node.path();
+        if self.is_refused_by_linux(path, node, cause) {
+            return Next::Ended(Outcome::known(Status::Failure(None), String::new()));
+        }
         if let Some(failure) = StartFailure::of_variables(node, path, &process) {
             return self.prints(process, cause, path, node, failure);
         }

@@ -17,10 +17,12 @@ use imgcheck_image::Node;
 pub struct StartFailure {
     /// `user` or `group` (the image has none of this name), `missing` (the image does not have the program), `script` (it does not have the script that a
     /// shell runs), `directory` (it does not have the directory that a script changes to), `file` (it does not have the file or directory that
-    /// a small program such as `cp` needs), `permission` (the user may not execute it), `format` (it is a text without a `#!` line), `syntax` (the shell does not
+    /// a small program such as `cp` needs), `permission` (the user may not execute it), `format` (it is a text without a `#!` line), `damaged` (it is empty or cut off), `loader` (the dynamic
+    /// loader that it names is not in the image), `syntax` (the shell does not
     /// understand its script), `root` (the program refuses to run as root), `variable` or `option` (the dynamic loader prints something instead of running it).
     pub kind: String,
-    /// The user, the group, the program as the command names it, the path of the script, directory or file, the variable with its value, or the option.
+    /// The user, the group, the program as the command names it, the path of the script, directory or file, the variable with its value, the
+    /// dynamic loader, or the option.
     pub subject: String,
     /// The program that does not run; empty if the container does not start.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -25,6 +25,16 @@ impl Chain<'_, '_> {
         }
     }
 
+    /// Notes a program that Linux does not execute, as [`add_missing`](Self::add_missing) does one that is not there.
+    pub(super) fn add_refused(&mut self, failure: StartFailure, path: &str, cause: &Rc<Cause>) {
+        let failure = self.gaps.is_empty().then_some(failure);
+        let problem = format!("starts {path}, which cannot be executed");
+        self.note_failure(cause, failure, &problem);
+        if self.is_main {
+            self.note(cause, &problem);
+        }
+    }
+
     /// Notes a script or directory that does not exist, as [`add_missing`](Self::add_missing) does a program.
     pub(super) fn note_missing_file(&mut self, file: MissingFile) {
         let verb = match file.kind {
@@ -53,7 +63,7 @@ impl Chain<'_, '_> {
     }
 
     /// Whether something that is not in the image may bring a file, or another user may see it.
-    fn may_exist(&self, name: &str, path: &str) -> bool {
+    pub(super) fn may_exist(&self, name: &str, path: &str) -> bool {
         let root = self.root;
         let is_below = |above: &String| is_below(path, above);
         is_open(name)
