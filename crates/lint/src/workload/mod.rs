@@ -108,7 +108,8 @@ pub fn has_more(object: &serde_json::Value, objects: &Objects, kinds: &Kinds) ->
     let node = Node::of_json(object);
     let read = |manifest: Manifest| kubernetes::read(&node, &manifest, objects, kinds);
     let workload = Manifest::new("", "").ok().and_then(read);
-    shape::is_object(&node) && workload.is_some_and(|it| !it.not_understood.is_empty())
+    let is_here = |it: &Evidence| it.kind != EvidenceKind::Reference;
+    shape::is_object(&node) && workload.is_some_and(|it| it.not_understood.iter().any(is_here))
 }
 
 fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {
