@@ -236,6 +236,12 @@ pub struct RuntimeClass {
     pub location: Location,
 }
 
+/// Patterns of the variables that something that is not in the manifest may set.
+pub(super) fn patterns(unknown: &[Unknown]) -> Vec<String> {
+    let names = unknown.iter().map(|it| it.variable.as_deref());
+    names.map(|it| it.unwrap_or("*").to_owned()).collect()
+}
+
 /// Whether something that is not in the manifest may set PATH.
 pub(super) fn may_set_path(unknown: &[Unknown]) -> bool {
     let mut variables = unknown.iter().map(|it| it.variable.as_deref());

@@ -176,6 +176,10 @@ impl Reader<'_> {
         let brings_files = brings.any(|path| !path::resolve(self.object, path).is_empty());
         for container in &mut containers {
             container.default_shm &= !kind.shared_memory || pod::mounts_shared_memory(container);
+            container
+                .overlay
+                .other_variables
+                .extend(kind.variables.iter().cloned());
             container.overlay.other_volumes = !kind.mounts_known || brings_files;
             if !kind.mounts_known {
                 container.refused_resources.clear();
