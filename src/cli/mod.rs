@@ -86,7 +86,8 @@ enum Command {
     /// Run an admission webhook for Kubernetes, and a REST service
     ///
     /// It answers one question: may this image run here?
-    #[command(after_help = examples::SERVE)]
+    #[cfg_attr(feature = "gate", command(after_help = examples::SERVE))]
+    #[cfg_attr(not(feature = "gate"), command(about = serve::ABSENT, long_about = format!("{}: {}", serve::ABSENT, serve::HELP)))]
     Serve(serve::ServeArguments),
     /// Sign an image's facts and verdict, and store them beside it
     #[command(after_help = examples::ATTEST)]

@@ -59,6 +59,8 @@ pub(crate) struct Chain<'r, 'k> {
     pub failure: Option<StartFailure>,
     /// The programs of scripts that the image does not have.
     missing: Vec<MissingProgram>,
+    /// The commands that end a shell because a variable is not set, each with the variable.
+    unset: Vec<(Rc<Cause>, String)>,
     steps: usize,
     nesting: usize,
     /// Whether the process at hand is the container's first one.
@@ -115,6 +117,7 @@ impl<'r, 'k> Chain<'r, 'k> {
             refreshes_cache: None,
             failure: None,
             missing: Vec::new(),
+            unset: Vec::new(),
             steps: MAX_STEPS,
             nesting: 0,
             is_main: true,

@@ -41,6 +41,9 @@ pub struct StartFailure {
     /// The program of the image whose name is most similar to that of a missing one; empty without one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nearest: String,
+    /// The words of a missing program that is a whole command line, without quotes; empty if a shell does more with it than to split it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
 }
 
 /// A program, script or directory of a script that the image does not have.

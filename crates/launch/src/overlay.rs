@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use imgcheck_base::glob::glob;
 use imgcheck_base::lexical::is_below;
 
 /// The user that a manifest names; root, who may read everything, where that is a variable such as `$(id -u)`.
@@ -56,6 +57,9 @@ pub struct Overlay {
     /// PATH may be set to something that is not in the input.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_search_path: bool,
+    /// Patterns of the variables that something outside of the input may set, such as the kubelet or a Secret: `KUBERNETES_*`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_variables: Vec<String>,
 }
 
 impl Overlay {
@@ -87,6 +91,12 @@ impl Overlay {
             .flatten()
             .cloned()
             .collect()
+    }
+
+    /// Whether something outside of the input may set a variable.
+    pub(crate) fn may_set(&self, name: &str) -> bool {
+        let mut patterns = self.other_variables.iter();
+        patterns.any(|pattern| glob(name, pattern))
     }
 
     /// Whether a path is below a volume.

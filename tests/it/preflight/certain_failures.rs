@@ -101,6 +101,96 @@ fn a_script_or_directory_of_a_shell_is_in_the_image_or_in_a_volume() {
     }
 }
 
+/// Argo and Tekton write the text to a file, and start that.
+#[test]
+fn a_script_in_a_field_runs_in_its_program() {
+    let argo = |script: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {{name: w}}\nspec:\n  entrypoint: t\n  templates:\n  - name: t\n    script: {{image: IMAGE, {script}}}\n"
+        )
+    };
+    let tekton = |script: &str| {
+        format!(
+            "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {{name: t}}\nspec:\n  steps:\n  - {{name: s, image: IMAGE, script: {script}}}\n"
+        )
+    };
+    for (text, rule, expected) in [
+        (
+            argo(r#"command: [bash], source: "set -e\ncd /src\nexec python3 x.py""#),
+            "deploy-path-missing",
+            "deploy-path-missing 8:",
+        ),
+        (
+            argo("command: [python3], source: import no_such"),
+            "python",
+            "python-import-fails 8:",
+        ),
+        (argo("command: [python3], source: import sys"), "python", ""),
+        (
+            argo("command: [bash], source: 'x {{workflow.outputs.x}}'"),
+            "deploy",
+            "the script /argo/staging/script, which the image does not decide, is not understood",
+        ),
+        (
+            tekton(r##""#!/usr/bin/env python3\nimport no_such""##),
+            "python",
+            "python-import-fails 6:",
+        ),
+        (
+            tekton(r##""#!/bin/bash\necho $(results.r.path)""##),
+            "deploy",
+            "the script /tekton/scripts/script, which the image does not decide, is not understood",
+        ),
+    ] {
+        let report = match rule {
+            "python" => Input::new(&text).json(&[]).1,
+            _ => with_shell(&text),
+        };
+        let shown = shown(&report, rule);
+        let is_expected = match expected {
+            "" => shown.is_empty(),
+            start => shown.starts_with(start),
+        };
+        assert!(is_expected, "{text}: {shown}");
+    }
+}
+
+/// The kubelet sets those of the Services of a namespace.
+#[test]
+fn a_variable_that_the_platform_sets_is_not_unset() {
+    let fails = |name: &str| {
+        format!(
+            "line 1, `echo ${name}`, fails if {name} is not set, which ends the script before it starts a program"
+        )
+    };
+    for (name, pod_fields, expected) in [
+        ("KUBERNETES_SERVICE_HOST", "", String::new()),
+        (
+            "KUBERNETES_SERVICE_HOST",
+            "enableServiceLinks: false",
+            String::new(),
+        ),
+        ("REDIS_SERVICE_PORT", "", String::new()),
+        (
+            "REDIS_SERVICE_PORT",
+            "enableServiceLinks: false",
+            fails("REDIS_SERVICE_PORT"),
+        ),
+        ("RANK", "", fails("RANK")),
+        ("OF_SECRET", "", String::new()),
+    ] {
+        let container = format!(
+            "command: [bash, -c, 'set -eu; echo ${name}; exec python3 -c pass']\nenv: [{{name: OF_SECRET, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}}]"
+        );
+        let report = with_shell(&pod(&container, pod_fields));
+        assert_eq!(
+            shown(&report, "deploy-path-missing"),
+            expected,
+            "{name} {pod_fields}"
+        );
+    }
+}
+
 #[test]
 fn a_program_after_c_that_is_not_valid_python() {
     for (code, expected) in [
@@ -193,4 +283,25 @@ fn devices_of_compose_need_capabilities() {
     };
     assert!(service("{driver: nvidia, count: 1}").starts_with("deploy-resources-refused 4:"));
     assert_eq!(service("{driver: nvidia, capabilities: [gpu]}"), "");
+}
+
+/// All files that `docker run` brings are in its options.
+#[test]
+fn docker_run_starts_what_the_image_or_a_volume_has() {
+    for (options, start, expected) in [
+        ("--gpus all", "nosuch serve", "launch-program-missing"),
+        ("--gpus all", "python3 train.py", "deploy-script-missing"),
+        ("-v $PWD:/w -w /w", "python3 train.py", ""),
+        ("--mount type=bind,src=/opt,dst=/opt", "nosuch", ""),
+        ("-e PATH", "nosuch", ""),
+        ("--env-file env", "nosuch", ""),
+    ] {
+        let text = format!("#!/bin/sh\ndocker run --rm {options} IMAGE {start}\n");
+        let (_, report) = Input::new(&text).json(&[]);
+        let found = findings(containers(&report)[0]);
+        let missing = found.iter().filter_map(|it| it.split_once(" 2:"));
+        let missing = missing.map(|(rule, _)| rule);
+        let missing: Vec<&str> = missing.filter(|it| it.ends_with("-missing")).collect();
+        assert_eq!(missing.concat(), expected, "{options} {start}: {found:?}");
+    }
 }

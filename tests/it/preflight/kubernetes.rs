@@ -195,7 +195,7 @@ fn a_script_is_missing_in_objects_whose_controllers_bring_no_files() {
         (
             "argoproj.io/v1alpha1",
             "CronWorkflow",
-            "{workflowSpec: {templates: [{name: t, script: {image: IMAGE, command: [nosuch, python3], source: x}}]}}".to_owned(),
+            "{workflowSpec: {templates: [{name: t, script: {image: IMAGE, command: [nosuch], source: x}}]}}".to_owned(),
             "launch-program-missing",
         ),
     ] {

@@ -304,3 +304,35 @@ fn a_node_whose_gpu_and_driver_do_not_go_together() {
         (0, expected.map(str::to_owned).to_vec())
     );
 }
+
+/// One of the two nodes is tainted, and both have eight GPUs.
+#[test]
+fn a_class_is_refused_for_the_reason_that_all_its_nodes_share() {
+    let nodes = crate::program::repository("testdata/preflight/nodes.json");
+    let mut list: Value = serde_json::from_str(&fs::read_to_string(nodes).unwrap()).unwrap();
+    let mut items = list["items"].as_array_mut().unwrap().iter_mut();
+    let node = items.find(|it| it["metadata"]["name"] == "gpu-a-1");
+    let taints = node.unwrap()["spec"]["taints"].as_array_mut().unwrap();
+    taints.push(json!({"key": "team", "value": "x", "effect": "NoSchedule"}));
+    let message = |container: &str, spec: &str| {
+        let input = Input::new(&pod(container, spec));
+        input.write("nodes.json", &list.to_string());
+        let (_, report) = input.json(&["--nodes", "nodes.json"]);
+        let found = containers(&report)[0]["findings"].as_array().unwrap();
+        let mut found = found.iter();
+        let finding = found.find(|it| it["rule"] == "deploy-no-node-class");
+        finding.unwrap()["message"].as_str().unwrap().to_owned()
+    };
+    let a100 = "NVIDIA-A100-SXM4-80GB (driver 535.104.05)";
+    let said = message("resources: {limits: {nvidia.com/gpu: 16}}", "");
+    let expected = format!("{a100}: it does not have 16 nvidia.com/gpu");
+    assert!(said.contains(&expected), "{said}");
+    let said = message(
+        GPU,
+        "nodeSelector: {nvidia.com/gpu.product: NVIDIA-A100-80GB}",
+    );
+    let expected = format!(
+        "{a100}: its label nvidia.com/gpu.product is NVIDIA-A100-SXM4-80GB, not NVIDIA-A100-80GB"
+    );
+    assert!(said.contains(&expected), "{said}");
+}

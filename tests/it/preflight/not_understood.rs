@@ -349,3 +349,14 @@ fn texts_in_texts_are_bounded() {
     assert_eq!((code, gaps(&report).len()), (0, 1));
     assert!(gaps(&report)[0].1.contains("ml/after"), "{report}");
 }
+
+#[test]
+fn a_kustomization_alone_is_rendered_first() {
+    let text = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [deploy.yaml]\n";
+    let (code, _, error) = Input::new(text).run(&["deploy.yaml"]);
+    assert_eq!(code, 2, "{error}");
+    assert!(
+        error.contains("kubectl kustomize DIRECTORY | imgcheck preflight -"),
+        "{error}"
+    );
+}

@@ -1,4 +1,5 @@
-//! The gap of a workload in which something looks like an image or a GPU request, and belongs to no container.
+//! The gaps of a workload in which something looks like an image or a GPU request and belongs to no container, or which refers to an
+//! object that is not in the input.
 
 use imgcheck_base::excerpt::shortened;
 use imgcheck_base::gap::{Gap, GapCode};
@@ -9,24 +10,42 @@ const SHOWN: usize = 4;
 /// Maximum length of a text in it, in characters: enough for a digest.
 const LONGEST: usize = 160;
 
-/// The gap; `None` if everything was understood.
-pub(super) fn gap(workload: &Workload) -> Option<Gap> {
-    let evidence = &workload.not_understood;
-    let shown = evidence.iter().take(SHOWN).map(named);
+/// The gaps; empty if everything was understood.
+pub(super) fn gaps(workload: &Workload) -> Vec<Gap> {
+    let all = workload.not_understood.iter();
+    let (references, others): (Vec<_>, Vec<_>) =
+        all.partition(|it| it.kind == EvidenceKind::Reference);
+    let gap = |(named, is_one): (String, bool), [one, several]: [&str; 2], rest: &str| Gap {
+        code: GapCode::WorkloadNotUnderstood,
+        message: format!("{named} {} {rest}", if is_one { one } else { several }),
+        path: Some(workload.file.clone()),
+        layer: None,
+    };
+    let others = listed(&others).map(|it| {
+        gap(
+            it,
+            ["belongs", "belong"],
+            "to no container that imgcheck understands",
+        )
+    });
+    let references = listed(&references).map(|it| {
+        let rest = "not in the input: check the file that has it in the same run";
+        gap(it, ["is", "are"], rest)
+    });
+    others.into_iter().chain(references).collect()
+}
+
+/// The first ones by name, and whether it is only one; `None` without any.
+fn listed(evidence: &[&Evidence]) -> Option<(String, bool)> {
+    let shown = evidence.iter().take(SHOWN).map(|it| named(it));
     let mut shown: Vec<String> = shown.collect();
     if let more @ 1.. = evidence.len().saturating_sub(SHOWN) {
         shown.push(format!("{more} more"));
     }
     let last = shown.pop()?;
-    let (named, verb) = match shown.is_empty() {
-        true => (last, "belongs"),
-        false => (format!("{} and {last}", shown.join(", ")), "belong"),
-    };
-    Some(Gap {
-        code: GapCode::WorkloadNotUnderstood,
-        message: format!("{named} {verb} to no container that imgcheck understands"),
-        path: Some(workload.file.clone()),
-        layer: None,
+    Some(match shown.is_empty() {
+        true => (last, true),
+        false => (format!("{} and {last}", shown.join(", ")), false),
     })
 }
 
@@ -35,6 +54,7 @@ fn named(evidence: &Evidence) -> String {
         EvidenceKind::Image => "image",
         EvidenceKind::Gpu => "GPU request",
         EvidenceKind::Command => "command",
+        EvidenceKind::Reference => "object",
     };
     let text = shortened(&evidence.text, LONGEST);
     let line = evidence.location.line;

@@ -15,7 +15,7 @@ pub struct Schedule {
     pub reachable: Vec<Arc<NodeClass>>,
     /// How many nodes of each of them it may choose; `None` if that is unknown.
     pub nodes: Vec<Option<usize>>,
-    /// All classes, each with why its first node is refused; empty if one is reachable.
+    /// All classes, each with why its nodes are refused; empty if one is reachable.
     pub excluded: Vec<(Arc<NodeClass>, String)>,
     placement: Arc<Placement>,
 }
@@ -43,9 +43,7 @@ impl Schedule {
             if lacks_features(class) && count(class) > 0 {
                 return "the job asks for other features or GPUs".to_owned();
             }
-            let first = class.nodes.first();
-            let refusal = first.and_then(|node| placement.admits(node).err());
-            refusal.map(|it| it.to_string()).unwrap_or_default()
+            refusal(class, placement)
         };
         let excluded = match reachable.is_empty() {
             true => classes.iter().map(|it| (it.clone(), reason(it))).collect(),
@@ -123,6 +121,20 @@ impl Schedule {
             })
         })
     }
+}
+
+/// Why no node of a class is admitted: the first reason that holds for all of them, or else the first one of the first.
+fn refusal(class: &NodeClass, placement: &Placement) -> String {
+    let texts = |node: &Node| -> Vec<String> {
+        let refusals = placement.refusals(node).into_iter();
+        refusals.map(|it| it.to_string()).collect()
+    };
+    let mut all = class.nodes.iter().map(texts);
+    let first = all.next().unwrap_or_default();
+    let others: Vec<_> = all.collect();
+    let mut common = first.iter();
+    let common = common.find(|reason| others.iter().all(|it| it.contains(reason)));
+    common.or(first.first()).cloned().unwrap_or_default()
 }
 
 /// Whether a class has all features of one of these lists. A feature counts only if it is the name or the GPU of one of the classes.

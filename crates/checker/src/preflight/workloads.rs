@@ -36,8 +36,8 @@ impl Judging<'_> {
     fn add_gaps(&self, workload: &Workload, report: &mut WorkloadReport) -> BTreeSet<usize> {
         let policy = &self.checker.policy;
         let day = self.settings.day;
-        let gaps = not_understood::gap(workload);
-        let coverage = policy.acknowledge(gaps.as_slice(), &workload.file, day);
+        let gaps = not_understood::gaps(workload);
+        let coverage = policy.acknowledge(&gaps, &workload.file, day);
         report.verdict = Verdict::Pass.unless_incomplete(&coverage.gaps, policy.strict);
         report.gaps = coverage.gaps;
         report.acknowledged = coverage.acknowledged;

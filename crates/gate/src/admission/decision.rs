@@ -73,8 +73,12 @@ impl Decision {
             _ => (false, None),
         };
         let said = match outcome {
-            // Containers whose images are missing have their sentence in the reasons.
-            Outcome::Pass | Outcome::Unknown => Sentences::default(),
+            Outcome::Pass => Sentences::default(),
+            // Images that are missing have their sentences in the reasons. What their names say is known.
+            Outcome::Unknown => Sentences {
+                reasons: words::failing(judgement),
+                ..Sentences::default()
+            },
             Outcome::Fail | Outcome::Incomplete => words::about(judgement, strict),
         };
         let is_silent = passed == Some("on-miss") && on_miss == OnMiss::Allow;

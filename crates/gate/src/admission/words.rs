@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use crate::resolve::Unresolved;
 use crate::verdict::{ContainerVerdict, Fault, Judgement};
 use imgcheck_base::error::ErrorCode;
-use imgcheck_base::excerpt::{shortened, without_controls};
+use imgcheck_base::excerpt::{shortened, without_controls, without_cut_word};
 use imgcheck_base::gap::Gap;
 use imgcheck_model::finding::Severity;
 use imgcheck_report::{UNSCHEDULABLE, Verdict};
 
 /// The longest warning, in characters (kubernetes/api, admission/v1: more than 120 may be hard to read, more than 256 are cut).
 const WARNING: usize = 120;
+/// The longest word, in characters: longer ones are cut, as the API server would.
+const WORD: usize = 256 - CONTINUED.len();
 /// All warnings together, in characters.
 const ALL_WARNINGS: usize = 4096;
 /// Maximum length of the message of a denial, in characters.
@@ -20,6 +22,8 @@ const MESSAGE: usize = 2000;
 const CLASSES: usize = 5;
 const NAME: usize = 60;
 const REASON: usize = 100;
+/// The rule whose finding is the sentence about node classes.
+const SOME_CLASSES: &str = "deploy-some-node-classes";
 const PREFIX: &str = "imgcheck: ";
 const CONTINUED: &str = "imgcheck:   ";
 
@@ -53,6 +57,13 @@ pub fn about_containers(containers: &[&ContainerVerdict], strict: bool) -> Sente
             .flat_map(|it| findings(it, warns))
             .collect(),
     }
+}
+
+/// The findings that nothing passes with, one sentence for each.
+pub fn failing(judgement: &Judgement) -> Vec<String> {
+    let containers = judgement.containers.iter();
+    let all = containers.flat_map(|it| findings(it, |it| it.fails));
+    all.collect()
 }
 
 fn reasons(container: &ContainerVerdict, strict: bool) -> Vec<String> {
@@ -92,20 +103,24 @@ pub fn next_step_judged(judgement: &Judgement, strict: bool) -> String {
     }
 }
 
-/// Which containers that pass run nowhere, because no node can take them, or only on some of the node classes that they can land on: one
-/// sentence for each.
+/// What is said about containers that pass: their warnings, and on which of the node classes that they can land on they do not run.
 pub fn partly(judgement: &Judgement) -> Vec<String> {
     let containers = judgement.containers.iter();
-    let unschedulable = containers.clone().flat_map(|container| {
-        let findings = container.findings.iter();
-        let findings = findings.filter(|it| UNSCHEDULABLE.contains(&it.rule.as_str()));
-        findings.map(|it| it.sentence(&container.name))
-    });
+    let is_shown = |it: &Fault| {
+        let rule = it.rule.as_str();
+        UNSCHEDULABLE.contains(&rule) || it.severity >= Severity::Warning && rule != SOME_CLASSES
+    };
+    let warnings = containers.clone().flat_map(|it| findings(it, is_shown));
     let sentence = |it: &ContainerVerdict| {
         let (runs, all) = it.classes.filter(|_| !it.fails_on.is_empty())?;
         let shown = it.fails_on.iter().take(CLASSES);
-        let shown = shown
-            .map(|(name, why)| format!("{} ({})", shortened(name, NAME), shortened(why, REASON)));
+        let shown = shown.map(|(name, why)| {
+            format!(
+                "{} ({})",
+                shortened(name, NAME),
+                without_cut_word(why, REASON)
+            )
+        });
         let mut shown: Vec<String> = shown.collect();
         if let more @ 1.. = it.fails_on.len().saturating_sub(CLASSES) {
             shown.push(format!("{more} more"));
@@ -116,7 +131,7 @@ pub fn partly(judgement: &Judgement) -> Vec<String> {
             it.name
         ))
     };
-    unschedulable
+    warnings
         .chain(containers.clone().filter_map(sentence))
         .collect()
 }
@@ -141,7 +156,7 @@ pub fn warnings(sentences: &[String]) -> Vec<String> {
 /// The message of a denial.
 pub fn message(sentences: &[String], help: &str) -> String {
     let text: Vec<String> = sentences.iter().map(|it| without_controls(it)).collect();
-    let text = shortened(&text.join("; "), MESSAGE);
+    let text = without_cut_word(&text.join("; "), MESSAGE);
     format!("{PREFIX}{text}; {help}")
 }
 
@@ -168,10 +183,7 @@ fn wrap(sentence: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = PREFIX.to_owned();
     let mut is_empty = true;
-    for word in sentence
-        .split(' ')
-        .flat_map(|word| pieces(word, WARNING / 2))
-    {
+    for word in sentence.split(' ').flat_map(|word| pieces(word, WORD)) {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > WARNING {
             lines.push(std::mem::replace(&mut line, CONTINUED.to_owned()));
             is_empty = true;
@@ -228,11 +240,47 @@ mod tests {
     }
 
     #[test]
+    fn findings_are_said_of_what_is_unread_and_of_what_passes() {
+        let fault = |rule: &str, fails: bool, severity: Severity| Fault {
+            rule: rule.to_owned(),
+            severity,
+            fails,
+            message: "wrong".to_owned(),
+        };
+        let container = ContainerVerdict {
+            name: "c".to_owned(),
+            image: String::new(),
+            verdict: Verdict::Fail,
+            is_read: false,
+            findings: vec![
+                fault("claim-impossible", true, Severity::Error),
+                fault("setting-slow", false, Severity::Warning),
+                fault("deploy-default-shm", false, Severity::Note),
+                fault(SOME_CLASSES, false, Severity::Warning),
+            ],
+            gaps: Vec::new(),
+            problem: None,
+            classes: None,
+            fails_on: Vec::new(),
+        };
+        let judgement = Judgement::new(vec![container], Vec::new(), false, false);
+        assert_eq!(failing(&judgement), ["c: wrong (claim-impossible)"]);
+        let said = partly(&judgement);
+        assert_eq!(
+            said.last().map(String::as_str),
+            Some("c: wrong (setting-slow)")
+        );
+    }
+
+    #[test]
     fn warnings_stay_within_what_an_api_server_passes_on() {
         let sentence = "the image runs on none of the 3 node classes that the container can land on; a100: the driver 470.82 is older than 525.60.13 ".repeat(3);
         let long = "x".repeat(5000);
         let all = warnings(&[vec![sentence; 40], vec![long]].concat());
         assert!(all.iter().all(|it| it.chars().count() <= WARNING));
+        let image = format!("registry.example/ml/torch@sha256:{}", "0".repeat(64));
+        let all_of = warnings(&[format!("the image {image} does not run")]);
+        assert!(all_of.iter().any(|it| it.contains(&image)), "{all_of:?}");
         let total: usize = all.iter().map(|it| it.chars().count()).sum();
         assert!(total <= ALL_WARNINGS && total > ALL_WARNINGS / 2);
         assert!(

@@ -22,9 +22,12 @@ impl Chain<'_, '_> {
             (outcome.status.is_success(), &outcome.last, program)
         {
             let cause = last.clone();
+            let unset = self.unset.iter().find(|(at, _)| *at == cause);
+            let when = unset.map(|(_, name)| format!(" if {name} is not set"));
+            let when = when.unwrap_or_default();
             self.note(
                 &cause,
-                "fails, which ends the script before it starts a program",
+                &format!("fails{when}, which ends the script before it starts a program"),
             );
         }
         if let Some(program) = program.filter(|it| self.is_given_python(it)) {

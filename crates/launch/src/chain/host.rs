@@ -119,6 +119,14 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         &self.user
     }
 
+    fn may_be_set(&self, variable: &str) -> bool {
+        self.overlay.may_set(variable)
+    }
+
+    fn lacks_variable(&mut self, variable: &str, cause: Rc<Cause>) {
+        self.unset.push((cause, variable.to_owned()));
+    }
+
     fn is_special(&self, variable: &str) -> bool {
         self.knowledge.is_special(variable)
     }

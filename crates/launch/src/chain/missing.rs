@@ -6,7 +6,7 @@ use super::Chain;
 use crate::failure::{MissingProgram, StartFailure};
 use crate::locate::{DEFAULT_PATH, Files, Located, absolute, locate};
 use crate::process::Process;
-use crate::shell::{Host, MissingFile, Outcome};
+use crate::shell::{Host, MissingFile, Outcome, plain_words};
 use crate::user::User;
 use crate::value::Cause;
 use imgcheck_base::lexical::{directory_of, is_below, name_of};
@@ -193,6 +193,7 @@ impl Chain<'_, '_> {
             layer: cause.layer,
             message,
             nearest: self.nearest(process, name).unwrap_or_default(),
+            words: command_line(name).unwrap_or_default(),
             ..StartFailure::default()
         }
     }
@@ -241,6 +242,20 @@ fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&
     let may_be_meant =
         |it: &&str| name.len() > SHORT || it.strip_prefix(name).is_some_and(is_number);
     nearest(name, known.into_iter().filter(may_be_meant))
+}
+
+/// The words of a name that is a command line. Commands that only a shell has are none.
+fn command_line(name: &str) -> Option<Vec<String>> {
+    const OF_SHELL: [&str; 8] = [
+        ".", "cd", "eval", "exec", "export", "set", "source", "ulimit",
+    ];
+    let words = name
+        .contains(char::is_whitespace)
+        .then(|| plain_words(name))??;
+    let is_program = words
+        .first()
+        .is_some_and(|it| !OF_SHELL.contains(&it.as_str()));
+    is_program.then_some(words)
 }
 
 /// Whether a manifest or a template leaves open what a name is.

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use imgcheck_base::excerpt::without_cut_word;
+
 use super::parser::{Parser, Problem, Until, refused};
 use super::syntax::{Arm, Command, CommandKind, Item, List, Redirect, TestToken, Word};
 use super::words::{ends_word, is_name};
@@ -31,12 +33,7 @@ impl Parser<'_> {
         let first_line = self.cursor.since(start).lines().next().unwrap_or_default();
         Ok(Command {
             line,
-            text: first_line
-                .chars()
-                .take(QUOTED)
-                .collect::<String>()
-                .trim()
-                .into(),
+            text: without_cut_word(first_line.trim(), QUOTED).into(),
             kind,
             redirects,
         })

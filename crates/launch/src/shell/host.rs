@@ -86,6 +86,12 @@ pub trait Host<'r> {
     /// The user that the shell runs as.
     fn user(&self) -> &User;
 
+    /// Whether something outside of the image may set a variable.
+    fn may_be_set(&self, variable: &str) -> bool;
+
+    /// Notes that a shell ends at a command, because a variable is not set.
+    fn lacks_variable(&mut self, variable: &str, cause: Rc<Cause>);
+
     /// Whether a variable changes how shells read scripts.
     fn is_special(&self, variable: &str) -> bool;
 }

@@ -31,3 +31,10 @@ pub use commands::tolerant;
 pub(super) use host::{Host, MissingFile, Outcome, Presence};
 pub(super) use start::{ShellStart, run};
 pub use words::is_name;
+
+/// The words of a command line from which a shell only takes the quotes away; `None` if it does more with them, or nothing.
+pub(super) fn plain_words(text: &str) -> Option<Vec<String>> {
+    let script = commands::script(text, false, false);
+    let is_valid = script.problem.is_none();
+    syntax::only_words(&script.lines).filter(|_| is_valid)
+}

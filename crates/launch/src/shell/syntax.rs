@@ -245,6 +245,18 @@ impl Word {
 }
 
 impl Word {
+    /// The text of a word of which a shell only takes the quotes away; `None` if it expands something.
+    fn literal(&self) -> Option<String> {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Literal { text, quoted } => {
+                let expands = !quoted && text.contains(['*', '?', '[', '~']);
+                (!expands).then_some(text.as_str())
+            }
+            Piece::Expansion { .. } => None,
+        });
+        pieces.collect()
+    }
+
     /// Whether it has the form of an assignment: `NAME=…` or `NAME+=…`.
     pub fn is_assignment(&self) -> bool {
         let Some(Piece::Literal {
@@ -272,4 +284,36 @@ impl Word {
             ),
         })
     }
+}
+
+/// The words of a list that is one command with nothing that a shell expands or redirects; `None` for all others.
+pub(super) fn only_words(list: &List) -> Option<Vec<String>> {
+    let [
+        Item {
+            first,
+            rest,
+            background: false,
+        },
+    ] = list.as_slice()
+    else {
+        return None;
+    };
+    let [command] = first.commands.as_slice() else {
+        return None;
+    };
+    let CommandKind::Simple {
+        assignments,
+        words,
+        arrays,
+    } = &command.kind
+    else {
+        return None;
+    };
+    let is_plain = rest.is_empty()
+        && !first.negated
+        && assignments.is_empty()
+        && arrays.is_empty()
+        && command.redirects.is_empty();
+    let words = words.iter().map(Word::literal);
+    is_plain.then(|| words.collect())?
 }

@@ -116,6 +116,7 @@ impl Shell<'_, '_> {
                     false => Ok(None),
                 }
             }
+            name if self.host.may_be_set(name) => Err(self.cause(format!("the value of {name}"))),
             _ => Ok(None),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::evidence::{Scope, Search};
 use super::facts::{
     Container, Evidence, EvidenceKind, GpuRequest, Mount, RefusedResource, RuntimeClass, Unknown,
-    Variable, Workload, may_set_path,
+    Variable, Workload, may_set_path, patterns,
 };
 use super::kinds::Kinds;
 use super::placement::{Placement, Toleration};
@@ -94,6 +94,7 @@ impl Service<'_> {
                 other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
                 programs_known: false,
                 other_search_path: may_set_path(&unknown),
+                other_variables: patterns(&unknown),
             },
             env: variables,
             unknown,

@@ -25,7 +25,7 @@ pub struct Workload {
     pub name: String,
     /// The containers in order.
     pub containers: Vec<Container>,
-    /// What looks like an image or a GPU request, and belongs to none of the containers.
+    /// What looks like an image or a GPU request, and belongs to none of the containers, and references to objects that are not in the input.
     pub not_understood: Vec<Evidence>,
 }
 
@@ -202,12 +202,12 @@ pub struct RdmaRequest {
     pub location: Location,
 }
 
-/// A text that looks like an image or a GPU request.
+/// A text that looks like an image or a GPU request, or starts what is not in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// What it looks like.
     pub kind: EvidenceKind,
-    /// The image as far as it is known, the resource, or the command.
+    /// The image as far as it is known, the resource, the command, or the kind and name of an object.
     pub text: String,
     /// Where it is.
     pub location: Location,
@@ -222,6 +222,8 @@ pub enum EvidenceKind {
     Gpu,
     /// A command that starts a container.
     Command,
+    /// A reference to an object that starts containers, and is not in the input.
+    Reference,
 }
 
 /// The runtime class of a Pod.
@@ -232,6 +234,12 @@ pub struct RuntimeClass {
     pub name: String,
     /// Where it is named.
     pub location: Location,
+}
+
+/// Patterns of the variables that something that is not in the manifest may set.
+pub(super) fn patterns(unknown: &[Unknown]) -> Vec<String> {
+    let names = unknown.iter().map(|it| it.variable.as_deref());
+    names.map(|it| it.unwrap_or("*").to_owned()).collect()
 }
 
 /// Whether something that is not in the manifest may set PATH.

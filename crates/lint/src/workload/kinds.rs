@@ -22,6 +22,12 @@ pub struct Kinds {
     rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
     gpu_runtime_classes: Vec<String>,
+    /// Patterns of the variables that every container of a Pod has.
+    pub(super) pod_variables: Vec<String>,
+    /// Patterns of those that it has of the Services of its namespace, unless `enableServiceLinks` is off.
+    pub(super) service_variables: Vec<String>,
+    /// Patterns of those of a step of a Slurm job.
+    pub(super) slurm_variables: Vec<String>,
     pub(super) hints: Hints,
     pub(super) scripts: ScriptHints,
 }
@@ -72,6 +78,9 @@ pub struct Kind {
     /// Paths in the object. Where one of them is there, its controller brings files all the same: `spec.templates[].inputs.artifacts`.
     #[serde(default)]
     pub(super) brings_files: Vec<String>,
+    /// Variables that its controller sets in the containers, as patterns: `RANK`, `TRAIN_*`.
+    #[serde(default)]
+    pub(super) variables: Vec<String>,
     /// Where this is specified.
     #[serde(default, rename = "source")]
     #[schemars(skip)]

@@ -35,6 +35,9 @@ pub const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Maximum number of containers of one file.
 const MAX_CONTAINERS: usize = 10_000;
 
+/// The group and kind of a `kustomization.yaml`.
+const KUSTOMIZATION: (&str, &str) = ("kustomize.config.k8s.io", "Kustomization");
+
 /// A file that could not be read, and why.
 pub type Malformed = (String, Error);
 
@@ -68,7 +71,24 @@ pub fn read(
             Err(error) => malformed.push((manifest.name().to_owned(), error)),
         }
     }
+    if workloads.is_empty() {
+        let files = parsed.iter();
+        let errors = files.filter_map(|(manifest, documents)| kustomization(manifest, documents));
+        malformed.extend(errors);
+    }
     (workloads, malformed)
+}
+
+/// The error of a file with a Kustomization, which names the manifests of others.
+fn kustomization(manifest: &Manifest, documents: &[Node]) -> Option<Malformed> {
+    let mut documents = documents.iter();
+    let found = documents.find(|it| shape::kind_of(it) == Some(KUSTOMIZATION))?;
+    let error = manifest.fault(
+        found.span.clone(),
+        "a Kustomization starts no container itself",
+        "render it first: `kubectl kustomize DIRECTORY | imgcheck preflight -`",
+    );
+    Some((manifest.name().to_owned(), error))
 }
 
 /// Reads the workload of one object that a cluster is asked to store; `None` if it starts no container. It has no text and no name, so
@@ -108,7 +128,8 @@ pub fn has_more(object: &serde_json::Value, objects: &Objects, kinds: &Kinds) ->
     let node = Node::of_json(object);
     let read = |manifest: Manifest| kubernetes::read(&node, &manifest, objects, kinds);
     let workload = Manifest::new("", "").ok().and_then(read);
-    shape::is_object(&node) && workload.is_some_and(|it| !it.not_understood.is_empty())
+    let is_here = |it: &Evidence| it.kind != EvidenceKind::Reference;
+    shape::is_object(&node) && workload.is_some_and(|it| it.not_understood.iter().any(is_here))
 }
 
 fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node>)> {

@@ -67,8 +67,8 @@ const ARCHITECTURE: &str = "kubernetes.io/arch";
 pub enum Refusal<'r> {
     /// The Pod names another node.
     NodeName(&'r str),
-    /// The node does not have a label of the selector.
-    Label(&'r str, &'r str),
+    /// The node does not have a label of the selector: its key, the value, and the value that the node has.
+    Label(&'r str, &'r str, Option<&'r str>),
     /// It does not meet the required node affinity.
     Affinity,
     /// No flavor of the queue leads to it.
@@ -83,7 +83,10 @@ impl fmt::Display for Refusal<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NodeName(name) => write!(formatter, "nodeName is {name}"),
-            Refusal::Label(key, value) => write!(formatter, "it has no label {key}={value}"),
+            Refusal::Label(key, value, None) => write!(formatter, "it has no label {key}={value}"),
+            Refusal::Label(key, value, Some(own)) => {
+                write!(formatter, "its label {key} is {own}, not {value}")
+            }
             Refusal::Affinity => formatter.write_str("it does not meet the required nodeAffinity"),
             Refusal::Flavor => formatter.write_str("no flavor of its queue leads to it"),
             Refusal::Taint(taint) => write!(formatter, "its taint {taint} is not tolerated"),
@@ -95,16 +98,41 @@ impl fmt::Display for Refusal<'_> {
 impl Placement {
     /// Whether the scheduler may place the Pod on a node; else why not.
     pub fn admits<'r>(&'r self, node: &'r Node) -> Result<(), Refusal<'r>> {
-        if let Some(name) = self.node_name.as_ref().filter(|name| **name != node.name) {
-            return Err(Refusal::NodeName(name));
+        match self.refusals(node).into_iter().next() {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
         }
-        if let Some((key, value)) = unmet(&self.selector, node) {
-            return Err(Refusal::Label(key, value));
-        }
+    }
+
+    /// Why the scheduler does not place the Pod on a node, each reason by itself; empty if it may.
+    pub fn refusals<'r>(&'r self, node: &'r Node) -> Vec<Refusal<'r>> {
+        let other_node = self.node_name.as_ref().filter(|name| **name != node.name);
         let met = |term: &Vec<Requirement>| !term.is_empty() && term.iter().all(|it| it.met(node));
-        if !self.affinity.is_empty() && !self.affinity.iter().any(met) {
-            return Err(Refusal::Affinity);
-        }
+        let has_affinity = self.affinity.is_empty() || self.affinity.iter().any(met);
+        let held = |name: &str| node.resources.as_ref().map(|it| it.get(name).copied());
+        let mut misspelled = self.misspelled.iter();
+        let misspelled = misspelled.find(|name| held(name).flatten().is_none());
+        let lacks = |name: &str, count: u64| {
+            held(name).is_some_and(|held| held.unwrap_or_default() < count)
+        };
+        let mut resources = self.resources.iter();
+        let lacking = resources.find(|(name, count)| lacks(name, **count));
+        let reasons = [
+            other_node.map(|name| Refusal::NodeName(name)),
+            unmet(&self.selector, node).map(|(key, value)| {
+                let own = node.labels.as_ref().and_then(|it| it.get(key));
+                Refusal::Label(key, value, own.map(String::as_str))
+            }),
+            (!has_affinity).then_some(Refusal::Affinity),
+            self.refusing_flavor(node),
+            misspelled.map(|name| Refusal::Resource(name, 1)),
+            lacking.map(|(name, count)| Refusal::Resource(name, *count)),
+        ];
+        reasons.into_iter().flatten().collect()
+    }
+
+    /// Whether no flavor of the queue leads to a node, or none whose Pods tolerate its taints.
+    fn refusing_flavor<'r>(&self, node: &'r Node) -> Option<Refusal<'r>> {
         let none = [Flavor::default()];
         let flavors = self.flavors.as_deref().unwrap_or(&none);
         let mut leading = flavors
@@ -115,28 +143,10 @@ impl Placement {
             taints.find(|taint| taint.repels() && !self.tolerates(taint, flavor))
         };
         let Some(first) = leading.next() else {
-            return Err(Refusal::Flavor);
+            return Some(Refusal::Flavor);
         };
-        if let Some(taint) = repelling(first)
-            && !leading.any(|it| repelling(it).is_none())
-        {
-            return Err(Refusal::Taint(taint));
-        }
-        let lacking = self.resources.iter().find(|(resource, count)| {
-            let held = node.resources.as_ref().map(|it| it.get(*resource));
-            held.is_some_and(|held| held.copied().unwrap_or_default() < **count)
-        });
-        let is_held = |name: &String| {
-            let held = node.resources.as_ref();
-            held.is_some_and(|it| it.contains_key(name))
-        };
-        if let Some(name) = self.misspelled.iter().find(|name| !is_held(name)) {
-            return Err(Refusal::Resource(name, 1));
-        }
-        match lacking {
-            Some((resource, count)) => Err(Refusal::Resource(resource, *count)),
-            None => Ok(()),
-        }
+        let taint = repelling(first)?;
+        (!leading.any(|it| repelling(it).is_none())).then_some(Refusal::Taint(taint))
     }
 
     /// A resource's own taint is tolerated by the admission plugin ExtendedResourceToleration.

@@ -80,10 +80,14 @@ fn terms(needs: &Requirements) -> Vec<Term> {
             }
         }
     }
-    match (terms.is_empty(), architecture) {
-        (true, Some(architecture)) => vec![vec![architecture]],
-        _ => terms,
+    if !terms.is_empty() {
+        return terms;
     }
+    // Without GPU code of its own, it runs what others bring on any GPU whose driver is new enough.
+    let floor = needs.driver.and_then(|it| it.oldest(false));
+    let drivers = floor.map_or(vec![Vec::new()], at_least).into_iter();
+    let terms = drivers.map(|driver| architecture.iter().cloned().chain(driver).collect());
+    terms.filter(|it: &Term| !it.is_empty()).collect()
 }
 
 /// The minor numbers of the compute capabilities by their major ones.

@@ -112,9 +112,10 @@ pub(super) fn each(
 
 /// Which image it is, and what is not known of it, as comments of YAML and of shells.
 pub(super) fn comments(needs: &Requirements<'_>) -> String {
-    let unknown = match needs.gpus.is_empty() && needs.has_gpu_code {
-        true => "# which GPUs run its code is not known\n",
-        false => "",
+    let unknown = match (needs.gpus.is_empty(), needs.has_gpu_code) {
+        (true, true) => "# which GPUs run its code is not known\n",
+        (true, false) => "# it has no GPU code, so no GPU is ruled out\n",
+        (false, _) => "",
     };
     format!("# {}\n{unknown}", one_line(needs.name))
 }

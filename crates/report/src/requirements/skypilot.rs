@@ -10,8 +10,7 @@ pub fn skypilot(images: &[ImageReport], known: &Knowledge) -> String {
 }
 
 fn of_one(needs: &Requirements<'_>, known: &Knowledge) -> String {
-    let mut out = comments(needs) + &least_driver(needs);
-    out.push_str("resources:\n");
+    let mut out = String::new();
     if let Some(reference) = needs.reference {
         out.push_str(&format!(
             "  image_id: {:?}\n",
@@ -27,5 +26,9 @@ fn of_one(needs: &Requirements<'_>, known: &Knowledge) -> String {
     if !names.is_empty() {
         out.push_str(&format!("  accelerators:\n{}", names.concat()));
     }
-    out
+    let resources = match out.is_empty() {
+        true => "resources: {}\n".to_owned(),
+        false => format!("resources:\n{out}"),
+    };
+    comments(needs) + &least_driver(needs) + &resources
 }

@@ -84,7 +84,9 @@ impl Shell<'_, '_> {
             Operation::Value => match value {
                 Some(value) => value,
                 None => {
-                    self.early_error |= self.state.options.nounset;
+                    if self.state.options.nounset {
+                        self.lacks(name);
+                    }
                     fields.current.kept |= quoting.quoted;
                     return;
                 }
@@ -170,7 +172,7 @@ impl Shell<'_, '_> {
             // The shell exits.
             (Some(true), '?') => {
                 self.state.status = Status::Failure(None);
-                self.early_error = true;
+                self.lacks(name);
                 fields.unknown(self.command_cause(), false);
             }
             (Some(true), _) => {
@@ -191,6 +193,13 @@ impl Shell<'_, '_> {
                 fields.unknown(cause.unwrap_or_else(|| self.command_cause()), !quoted);
             }
         }
+    }
+
+    /// The shell ends, because a variable is not set.
+    fn lacks(&mut self, name: &str) {
+        self.early_error = true;
+        let cause = self.command_cause();
+        self.host.lacks_variable(name, cause);
     }
 
     /// The elements of an array, or of a variable with one value.

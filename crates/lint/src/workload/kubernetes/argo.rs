@@ -2,6 +2,7 @@
 //! template for each set of values that its steps give it (Argo Workflows, "Variables", "Loops", "Template Defaults", "Inline Templates").
 
 mod calls;
+mod references;
 mod steps;
 mod text;
 
@@ -10,10 +11,14 @@ use std::ops::Range;
 
 use calls::Calls;
 use imgcheck_base::document::{Node, Value};
+pub(super) use references::MissingTemplate;
 use steps::steps;
 use text::{Parameters, Values, is_open, substituted};
 
+use super::inline_script::InlineScript;
+use super::objects::Objects;
 use super::patch;
+use crate::workload::shape::kind_of;
 
 /// The API group.
 const GROUP: &str = "argoproj.io";
@@ -31,18 +36,47 @@ const KINDS: [&str; 10] = [
     "suspend",
 ];
 
+/// The file that the executor writes the text of a script template to (argoproj/argo-workflows, `ExecutorScriptSourcePath` in
+/// workflow/common/common.go). It is the last argument of the command (`workflow/controller/scriptstate.go`, `executeScript`).
+const SCRIPT: &str = "/argo/staging/script";
 /// The fields of a template that only run others.
 const FOLLOWED: [&str; 2] = ["dag", "steps"];
 /// Maximum number of values in the copies of templates. A template beyond is there once, with what is in all its sets unknown.
 const MAX_COPIED: usize = 200_000;
 
-/// An object with the templates that it runs; `None` if it is none of Argo's, or runs what it says.
-pub(super) fn expanded(group: &str, object: &Node) -> Option<Node> {
-    let spec = object.get("spec").filter(|_| group == GROUP)?;
-    let path: &[&str] = match spec.get("workflowSpec") {
+/// The references of an object to templates that are not in the input.
+pub(super) fn missing_templates(object: &Node, objects: &Objects) -> Vec<MissingTemplate> {
+    let is_argo = kind_of(object).is_some_and(|(group, _)| group == GROUP);
+    let mut spec = object
+        .at(path(object).iter().copied())
+        .filter(|_| is_argo)
+        .cloned();
+    let found = spec
+        .as_mut()
+        .map(|it| references::resolve(it, namespace(object), objects));
+    found.unwrap_or_default()
+}
+
+/// Where the specification of the workflow is.
+fn path(object: &Node) -> &'static [&'static str] {
+    match object.at(["spec", "workflowSpec"]) {
         Some(_) => &["spec", "workflowSpec"],
         None => &["spec"],
-    };
+    }
+}
+
+fn namespace(object: &Node) -> &str {
+    let namespace = object.at(["metadata", "namespace"]);
+    namespace.and_then(Node::text).unwrap_or_default()
+}
+
+/// An object with the templates that it runs; `None` if it is none of Argo's, or runs what it says.
+pub(super) fn expanded(group: &str, object: &Node, objects: &Objects) -> Option<Node> {
+    object.get("spec").filter(|_| group == GROUP)?;
+    let path = path(object);
+    let mut object = object.clone();
+    let of = namespace(&object).to_owned();
+    references::resolve(object.at_mut(path)?, &of, objects);
     let spec = object.at(path.iter().copied())?;
     let list = spec.get("templates")?;
     let templates: Vec<Node> = spec.items_of("templates").cloned().collect();
@@ -58,9 +92,10 @@ pub(super) fn expanded(group: &str, object: &Node) -> Option<Node> {
         FOLLOWED.iter().for_each(|it| clear(&mut template, it));
         copies(&template, &calls, &mut room)
     });
-    let runs = Value::List(runs.collect());
+    let mut runs: Vec<Node> = runs.collect();
+    runs.iter_mut().for_each(start_script);
+    let runs = Value::List(runs);
     let span = list.span.clone();
-    let mut object = object.clone();
     let spec = object.at_mut(path)?;
     ["arguments", "templateDefaults"]
         .iter()
@@ -85,6 +120,30 @@ fn with_defaults(template: &Node, defaults: &Node) -> Node {
     let others = KINDS.iter().filter(|it| template.get(it).is_none());
     others.for_each(|it| clear(&mut merged, it));
     merged
+}
+
+/// Has a script template start its text.
+fn start_script(template: &mut Node) {
+    let Some(script) = template.at_mut(&["script"]) else {
+        return;
+    };
+    let Some(source) = script.get("source") else {
+        return;
+    };
+    let words = ["command", "args"].into_iter();
+    let interpreter = words.flat_map(|it| script.items_of(it));
+    let text = source.text().filter(|it| !is_open(it));
+    let start = InlineScript {
+        interpreter: interpreter
+            .filter_map(Node::text)
+            .map(str::to_owned)
+            .collect(),
+        text: text.map(str::to_owned),
+        path: SCRIPT,
+        arguments: Vec::new(),
+        span: source.span.clone(),
+    };
+    start.start_in(script);
 }
 
 /// Takes the value of a key away.

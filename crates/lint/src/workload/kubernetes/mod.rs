@@ -2,6 +2,7 @@
 
 mod argo;
 mod environment;
+mod inline_script;
 mod mpi;
 mod objects;
 mod parts;
@@ -22,7 +23,7 @@ mod tekton;
 mod tests;
 
 use super::evidence::{Scope, Search};
-use super::facts::{Container, Evidence, Workload};
+use super::facts::{Container, Evidence, EvidenceKind, Workload};
 use super::kinds::{Kind, Kinds, Resources};
 use super::shape::{is_pod, kind_of};
 use super::text::Manifest;
@@ -42,10 +43,18 @@ pub(super) fn read(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Option<Workload> {
-    let expanded = expanded(object);
+    let missing = argo::missing_templates(object, objects);
+    let expanded = expanded(object, objects);
     let object = expanded.as_ref().unwrap_or(object);
     let mut workload = of_expanded(object, manifest, objects, kinds);
     workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
+    workload
+        .not_understood
+        .extend(missing.into_iter().map(|it| Evidence {
+            kind: EvidenceKind::Reference,
+            location: manifest.location(&it.reference),
+            text: it.title,
+        }));
     let is_empty = workload.containers.is_empty() && workload.not_understood.is_empty();
     (!is_empty).then_some(workload)
 }
@@ -57,15 +66,15 @@ pub(super) fn understood(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Workload {
-    let expanded = expanded(object);
+    let expanded = expanded(object, objects);
     let object = expanded.as_ref().unwrap_or(object);
     of_expanded(object, manifest, objects, kinds)
 }
 
 /// An object as its controller runs it, if that differs from what it says.
-fn expanded(object: &Node) -> Option<Node> {
+fn expanded(object: &Node, objects: &Objects) -> Option<Node> {
     let (group, _) = kind_of(object)?;
-    let argo = argo::expanded(group, object);
+    let argo = argo::expanded(group, object, objects);
     argo.or_else(|| tekton::expanded(group, object))
         .or_else(|| ray::expanded(group, object))
         .or_else(|| mpi::expanded(object))
@@ -167,6 +176,10 @@ impl Reader<'_> {
         let brings_files = brings.any(|path| !path::resolve(self.object, path).is_empty());
         for container in &mut containers {
             container.default_shm &= !kind.shared_memory || pod::mounts_shared_memory(container);
+            container
+                .overlay
+                .other_variables
+                .extend(kind.variables.iter().cloned());
             container.overlay.other_volumes = !kind.mounts_known || brings_files;
             match kind.resources {
                 None if !kind.mounts_known => container.refused_resources.clear(),

@@ -75,7 +75,9 @@ impl Objects {
                 kind @ ("TrainingRuntime"
                 | "ClusterTrainingRuntime"
                 | "ServingRuntime"
-                | "ClusterServingRuntime"),
+                | "ClusterServingRuntime"
+                | "WorkflowTemplate"
+                | "ClusterWorkflowTemplate"),
             ) => {
                 let key = (kind.to_owned(), key.0, key.1);
                 self.runtimes.insert(key, object.clone());

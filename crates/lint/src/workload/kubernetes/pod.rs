@@ -8,8 +8,8 @@ use super::quantity::Quantity;
 use super::reader::Reader;
 use super::{resources, scheduling};
 use crate::workload::facts::{
-    Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Variable,
-    may_set_path,
+    Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Unknown,
+    Variable, may_set_path, patterns,
 };
 use crate::workload::placement::Placement;
 use crate::workload::shape::LISTS;
@@ -107,6 +107,7 @@ impl<'p> Template<'p> {
                 other_volumes: true,
                 programs_known: false,
                 other_search_path: may_set_path(&environment.unknown),
+                other_variables: self.other_variables(&environment.unknown),
             },
             env: environment.variables,
             unknown: environment.unknown,
@@ -126,6 +127,18 @@ impl<'p> Template<'p> {
             }),
             placement: self.placement.clone(),
         }
+    }
+
+    /// Patterns of the variables that the kubelet sets (`makeEnvironmentVariables` in pkg/kubelet/kubelet_pods.go), and of those whose values are
+    /// not in the input.
+    fn other_variables(&self, unknown: &[Unknown]) -> Vec<String> {
+        let kinds = self.reader.kinds;
+        let mut found = patterns(unknown);
+        found.extend(kinds.pod_variables.iter().cloned());
+        if self.pod.text_of("enableServiceLinks") != Some("false") {
+            found.extend(kinds.service_variables.iter().cloned());
+        }
+        found
     }
 
     /// `runAsUser` and `runAsGroup`, of the container or else of the Pod.

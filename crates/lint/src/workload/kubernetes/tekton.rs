@@ -3,12 +3,29 @@
 
 use std::collections::BTreeMap;
 
+use super::inline_script::InlineScript;
 use imgcheck_base::document::{Node, Value};
 
 /// The API group.
 const GROUP: &str = "tekton.dev";
 /// The fields of a step in which parameters are replaced.
-const FIELDS: [&str; 5] = ["image", "command", "args", "env", "workingDir"];
+const FIELDS: [&str; 6] = ["image", "command", "args", "env", "workingDir", "script"];
+/// Where the files of scripts are, each with a random end of its name, and what runs one without `#!` (tektoncd/pipeline, pkg/pod/script.go,
+/// `convertListOfSteps`).
+const SCRIPT: &str = "/tekton/scripts/script";
+const DEFAULT_SHELL: [&str; 2] = ["/bin/sh", "-e"];
+/// How the names of variables begin that are replaced in scripts (Tekton, "Fields that accept variable substitutions").
+const VARIABLES: [&str; 9] = [
+    "context",
+    "credentials",
+    "inputs",
+    "outputs",
+    "params",
+    "results",
+    "step",
+    "tasks",
+    "workspaces",
+];
 /// The lists of the tasks of a pipeline.
 const TASKS: [&str; 2] = ["tasks", "finally"];
 /// Maximum number of bytes that values may add to a document.
@@ -98,6 +115,7 @@ fn of_task(task: &Node, outer: &Parameters) -> Parameters {
 fn replace_in_task(task: &mut Node, parameters: &Parameters, room: &mut usize) {
     for step in items(task.at_mut(&["steps"])) {
         replace_in_step(step, parameters, room);
+        start_script(step);
     }
     if let Some(template) = task.at_mut(&["stepTemplate"]) {
         replace_in_step(template, parameters, room);
@@ -110,6 +128,42 @@ fn replace_in_step(step: &mut Node, parameters: &Parameters, room: &mut usize) {
             replace_in(node, parameters, room);
         }
     }
+}
+
+/// Has a step start its script.
+fn start_script(step: &mut Node) {
+    let Some((script, text)) = step.get("script").and_then(|it| Some((it, it.text()?))) else {
+        return;
+    };
+    let line = text
+        .trim_start()
+        .strip_prefix("#!")
+        .map(|it| it.lines().next().unwrap_or_default().trim());
+    // Linux gives the interpreter all that is behind it as one argument.
+    let interpreter: Vec<String> = match line {
+        Some(line) => line
+            .splitn(2, char::is_whitespace)
+            .map(|it| it.trim().to_owned())
+            .collect(),
+        None => DEFAULT_SHELL.map(str::to_owned).to_vec(),
+    };
+    let start = InlineScript {
+        interpreter,
+        text: (!has_variable(text)).then(|| text.to_owned()),
+        path: SCRIPT,
+        arguments: step.get("args").map(Node::texts).unwrap_or_default(),
+        span: script.span.clone(),
+    };
+    start.start_in(step);
+}
+
+/// Whether Tekton replaces a part of a text by something that is not in the input.
+fn has_variable(text: &str) -> bool {
+    let mut variables = text.split("$(").skip(1);
+    variables.any(|it| {
+        let name = it.split(['.', '[']).next().unwrap_or_default();
+        name.len() < it.len() && VARIABLES.contains(&name)
+    })
 }
 
 fn replace_in(node: &mut Node, parameters: &Parameters, room: &mut usize) {

@@ -25,10 +25,14 @@ const FLAGS: [&str; 12] = [
     "--no-healthcheck",
 ];
 
+/// Options that bring files into the container in ways that are not read.
+const BRINGS_FILES: [&str; 3] = ["--mount", "--tmpfs", "--volumes-from"];
+
 /// `[OPTION …] IMAGE [COMMAND …]`.
 pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Container> {
     let (mut env, mut mounts, mut entrypoint) = (Vec::new(), Vec::new(), None);
     let (mut gpu, mut directory, mut user, mut has_shm) = (None, None, None, false);
+    let (mut has_files, mut has_variables) = (false, false);
     let mut options = Options {
         rest: words,
         flags: &FLAGS,
@@ -46,6 +50,8 @@ pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Conta
                     location: manifest.range(span),
                 });
             }
+            "--env-file" => has_variables = true,
+            name if BRINGS_FILES.contains(&name) => has_files = true,
             "-v" | "--volume" => mounts.push(bind(value, span, manifest)),
             "--entrypoint" => entrypoint = Some(vec![value.to_owned()]),
             "-w" | "--workdir" => directory = Some(value.to_owned()),
@@ -62,14 +68,20 @@ pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Conta
             _ => {}
         }
     }
+    let paths = mounts.iter().map(|it| &it.path).chain(&directory);
+    has_files |= paths.into_iter().any(|it| it.contains('$'));
     let (image, arguments) = options.rest.split_first()?;
     let known = env.iter();
     let known = known.filter_map(|it: &Variable| Some((it.name.clone(), it.value.clone()?)));
+    let unknown = env.iter().filter(|it| it.value.is_none());
+    let of_file = has_variables.then(|| "*".to_owned());
+    let unknown: Vec<String> = unknown.map(|it| it.name.clone()).chain(of_file).collect();
     Some(Container {
         overlay: Overlay {
-            other_volumes: true,
+            other_volumes: has_files,
             programs_known: false,
-            other_search_path: false,
+            other_search_path: unknown.iter().any(|it| it == "*" || it == "PATH"),
+            other_variables: unknown,
             command: entrypoint,
             args: command(arguments),
             env: known.collect(),

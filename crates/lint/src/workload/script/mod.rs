@@ -38,8 +38,16 @@ pub(super) fn read(manifest: &Manifest, kinds: &Kinds) -> Option<Workload> {
     };
     reader.script(&Script::new(manifest.text(), 0), 0);
     let Reader {
-        containers, others, ..
+        mut containers,
+        others,
+        ..
     } = reader;
+    let steps = containers.iter_mut().filter(|it| slurm::is_step(it));
+    steps.for_each(|it| {
+        it.overlay
+            .other_variables
+            .clone_from(&kinds.slurm_variables)
+    });
     let not_understood = not_understood::evidence(&others, &containers, manifest, kinds);
     let is_empty = containers.is_empty() && not_understood.is_empty();
     (!is_empty).then(|| Workload {

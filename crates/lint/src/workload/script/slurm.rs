@@ -72,6 +72,15 @@ const FLAGS: [&str; 55] = [
     "-v",
 ];
 
+/// The names of the containers of a batch script and of its steps.
+const BATCH: &str = "sbatch";
+const STEP: &str = "srun";
+
+/// Whether Slurm starts a container.
+pub(super) fn is_step(container: &Container) -> bool {
+    [BATCH, STEP].contains(&container.name.as_str())
+}
+
 /// What the options of a job or of a step say about its container.
 #[derive(Default, Clone)]
 pub(super) struct Job {
@@ -140,7 +149,7 @@ impl Job {
 
     /// The container in which the batch script itself runs.
     pub fn container(&self, manifest: &Manifest) -> Option<Container> {
-        self.started("sbatch", manifest)
+        self.started(BATCH, manifest)
     }
 
     /// The container of `srun [OPTION …] COMMAND …`, if it names an image.
@@ -156,7 +165,7 @@ impl Job {
             flags: &FLAGS,
         };
         options.by_ref().for_each(|option| step.set(option));
-        let mut container = step.started("srun", manifest)?;
+        let mut container = step.started(STEP, manifest)?;
         let words = options.rest;
         let overlay = &mut container.overlay;
         match step.runs_entrypoint {

@@ -135,3 +135,112 @@ fn argo_patches_the_pods_of_templates() {
     assert_eq!(containers[0].placement.selector["pool"], "gpu");
     assert_eq!(containers[0].gpu.as_ref().unwrap().location.line, 10);
 }
+
+#[test]
+fn argo_gives_a_script_to_its_command() {
+    let path = "/argo/staging/script";
+    for (script, expected) in [
+        (
+            "command: [bash], source: 'cd $HOME/{{inputs.parameters.d}}'",
+            vec!["bash", "-c", "cd $HOME/a", path],
+        ),
+        (
+            "command: [bash, -euo, pipefail], source: x",
+            vec!["bash", "-euo", "pipefail", "-c", "x", path],
+        ),
+        (
+            "command: [python3, -u], source: import x",
+            vec!["python3", "-u", "-c", "import x"],
+        ),
+        (
+            "command: [bash], source: 'x {{steps.s.outputs.result}}'",
+            vec!["bash", path],
+        ),
+        ("command: [bash, -c], source: x", vec!["bash", "-c", path]),
+        ("command: [node], source: x", vec!["node", path]),
+        ("source: x", vec![path]),
+    ] {
+        let text = argo(&format!(
+            "  templates: [{{name: t, inputs: {{parameters: [{{name: d, value: a}}]}}, script: {{image: a/b, {script}}}}}]\n"
+        ));
+        let (containers, _) = containers(&[&text]);
+        let overlay = &containers[0].overlay;
+        let words = [overlay.command.clone(), overlay.args.clone()];
+        let words: Vec<String> = words.into_iter().flatten().flatten().collect();
+        assert_eq!(words, expected, "{script}");
+        let is_argument = words.iter().any(|it| it == "-c") && words != ["bash", "-c", path];
+        assert_eq!(
+            overlay.volumes.contains("/argo/staging"),
+            !is_argument,
+            "{script}"
+        );
+    }
+}
+
+/// Templates that others refer to, of which one runs another beside it.
+const TEMPLATES: &str = r"
+apiVersion: argoproj.io/v1alpha1
+kind: WorkflowTemplate
+metadata: {name: wt}
+spec:
+  entrypoint: train
+  arguments: {parameters: [{name: image, value: a/default:1}, {name: tag, value: '2'}]}
+  templates:
+  - {name: both, inputs: {parameters: [{name: i}]}, steps: [[{name: s, template: train, arguments: {parameters: [{name: i, value: '{{inputs.parameters.i}}'}]}}]]}
+  - {name: train, inputs: {parameters: [{name: i, default: 'a/own:1'}]}, container: {name: main, image: '{{inputs.parameters.i}}', resources: {limits: {nvidia.com/gpu: 1}}}}
+  - {name: other, container: {name: main, image: '{{workflow.parameters.image}}:{{workflow.parameters.tag}}'}}
+";
+
+/// The containers of a workflow, and what it refers to and nobody has.
+fn with_templates(spec: &str) -> (Vec<String>, Vec<String>) {
+    let files = [TEMPLATES.to_owned(), argo(spec)];
+    let files = files.map(|it| ("x.yaml".to_owned(), it));
+    let (workloads, malformed) = read(&files, &[], &kinds());
+    assert!(malformed.is_empty(), "{malformed:?}");
+    let workflows = workloads.iter().filter(|it| it.kind == "Workflow");
+    let all: Vec<_> = workflows.collect();
+    let shown = all.iter().flat_map(|it| &it.containers);
+    let missing = all.iter().flat_map(|it| &it.not_understood);
+    (
+        shown
+            .map(|it| format!("{} {}", it.title(), it.image))
+            .collect(),
+        missing
+            .map(|it| format!("{}:{}", it.location.line, it.text))
+            .collect(),
+    )
+}
+
+#[test]
+fn argo_runs_templates_of_other_objects() {
+    let step = |reference: &str| {
+        format!(
+            "  templates: [{{name: m, dag: {{tasks: [{{name: a, templateRef: {{{reference}}}, arguments: {{parameters: [{{name: i, value: 'a/b:1'}}]}}}}]}}}}]\n"
+        )
+    };
+    let none = Vec::<String>::new();
+    for (spec, containers, missing) in [
+        (step("name: wt, template: train"), vec!["wt/train/main a/b:1"], none.clone()),
+        (step("name: wt, template: both"), vec!["wt/train/main a/b:1"], none.clone()),
+        (step("name: no, template: t"), vec![], vec!["5:WorkflowTemplate no".to_owned()]),
+        (
+            step("name: no, template: t, clusterScope: true"),
+            vec![],
+            vec!["5:ClusterWorkflowTemplate no".to_owned()],
+        ),
+        (step("name: wt, template: no"), vec![], vec!["5:template no of wt".to_owned()]),
+        (
+            "  {workflowTemplateRef: {name: wt}, arguments: {parameters: [{name: image, value: a/c}]}}\n".to_owned(),
+            vec!["train/main a/own:1", "train/main ", "other/main a/c:2"],
+            none.clone(),
+        ),
+        (
+            "  {workflowTemplateRef: {name: no}}\n".to_owned(),
+            vec![],
+            vec!["5:WorkflowTemplate no".to_owned()],
+        ),
+    ] {
+        let expected: Vec<String> = containers.into_iter().map(str::to_owned).collect();
+        assert_eq!(with_templates(&spec), (expected, missing), "{spec}");
+    }
+}

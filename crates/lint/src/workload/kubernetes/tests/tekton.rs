@@ -76,3 +76,60 @@ fn values_do_not_make_a_document_larger_than_a_limit() {
     );
     assert_eq!(images("Task", &spec), [image]);
 }
+
+/// The command of the only step of a task.
+fn command(step: &str) -> Vec<String> {
+    let spec = format!(
+        "  {{params: [{{name: p, default: x}}], steps: [{{name: s, image: a/b, {step}}}]}}\n"
+    );
+    let (containers, _) = containers(&[&object("tekton.dev/v1", "Task", &spec)]);
+    let overlay = &containers[0].overlay;
+    [overlay.command.clone(), overlay.args.clone()]
+        .into_iter()
+        .flatten()
+        .flatten()
+        .collect()
+}
+
+#[test]
+fn a_script_runs_in_what_its_first_line_names() {
+    let path = "/tekton/scripts/script";
+    for (step, expected) in [
+        (
+            "script: 'cd $(params.p); echo $$ $(date)'",
+            vec!["/bin/sh", "-e", "-c", "cd x; echo $$ $(date)", path],
+        ),
+        (
+            r##"script: "#!/usr/bin/env bash\ncd /nope", args: [a]"##,
+            vec![
+                "/usr/bin/env",
+                "bash",
+                "-c",
+                "#!/usr/bin/env bash\ncd /nope",
+                path,
+                "a",
+            ],
+        ),
+        (
+            r##"script: "#!/usr/bin/env python\nimport x\n", args: [a]"##,
+            vec![
+                "/usr/bin/env",
+                "python",
+                "-c",
+                "#!/usr/bin/env python\nimport x\n",
+                "a",
+            ],
+        ),
+        // The text is unknown, or what runs it takes none.
+        (
+            "script: 'cat $(results.r.path)'",
+            vec!["/bin/sh", "-e", path],
+        ),
+        (
+            r##"script: "#!/usr/bin/env node\nx""##,
+            vec!["/usr/bin/env", "node", path],
+        ),
+    ] {
+        assert_eq!(command(step), expected, "{step}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Templates of other objects: `workflowTemplateRef` of a workflow, `templateRef` of a step (Argo Workflows, "Workflow Templates", "Cluster
+//! Workflow Templates").
+
+use imgcheck_base::document::{Node, Value};
+
+use super::super::objects::Objects;
+use super::super::patch;
+
+/// Maximum number of templates that are taken over.
+const MAX_TEMPLATES: usize = 1000;
+
+/// A reference to a template that is not in the input.
+pub(in super::super) struct MissingTemplate {
+    /// `WorkflowTemplate ml/train`.
+    pub title: String,
+    /// The reference.
+    pub reference: Node,
+}
+
+/// Takes over the templates that a workflow refers to, each with the place of the reference to it; what is not in the input is returned.
+pub(super) fn resolve(spec: &mut Node, namespace: &str, objects: &Objects) -> Vec<MissingTemplate> {
+    let mut resolver = Resolver {
+        namespace,
+        objects,
+        missing: Vec::new(),
+    };
+    resolver.workflow(spec);
+    let mut known: Vec<Node> = spec.items_of("templates").cloned().collect();
+    let mut at = 0;
+    while at < known.len() {
+        let mut template = known[at].clone();
+        for step in steps(&mut template) {
+            let taken = resolver.step(step);
+            let is_new = |it: &Node| {
+                let mut names = known.iter().map(|it| it.text_of("name"));
+                known.len() < MAX_TEMPLATES && names.all(|name| name != it.text_of("name"))
+            };
+            if let Some(taken) = taken.filter(is_new) {
+                known.push(taken);
+            }
+        }
+        known[at] = template;
+        at += 1;
+    }
+    if let Some(templates) = spec.at_mut(&["templates"]) {
+        templates.value = Value::List(known);
+    }
+    resolver.missing
+}
+
+struct Resolver<'o> {
+    namespace: &'o str,
+    objects: &'o Objects,
+    missing: Vec<MissingTemplate>,
+}
+
+impl<'o> Resolver<'o> {
+    /// The specification of the object that a reference names.
+    fn find(&mut self, reference: &Node) -> Option<&'o Node> {
+        let name = reference.text_of("name")?;
+        let (kind, namespace) = match reference.text_of("clusterScope") {
+            Some("true") => ("ClusterWorkflowTemplate", ""),
+            _ => ("WorkflowTemplate", self.namespace),
+        };
+        let found = self.objects.runtime(kind, namespace, name);
+        let spec = found.and_then(|it| it.get("spec"));
+        if spec.is_none() {
+            self.miss(format!("{kind} {name}"), reference);
+        }
+        spec
+    }
+
+    fn miss(&mut self, title: String, reference: &Node) {
+        if self.missing.iter().all(|it| it.title != title) {
+            let reference = reference.clone();
+            self.missing.push(MissingTemplate { title, reference });
+        }
+    }
+
+    /// A workflow with what its template says where it says nothing itself.
+    fn workflow(&mut self, spec: &mut Node) {
+        let Some(reference) = spec.get("workflowTemplateRef").cloned() else {
+            return;
+        };
+        let Some(template) = self.find(&reference) else {
+            return;
+        };
+        let mut merged = template.clone();
+        merged.place_at(&reference.span);
+        let parameters = |it: &Node| -> Vec<Node> {
+            let arguments = it.get("arguments").into_iter();
+            arguments
+                .flat_map(|it| it.items_of("parameters"))
+                .cloned()
+                .collect()
+        };
+        let (mut own, defaults) = (parameters(spec), parameters(&merged));
+        for default in defaults {
+            if own
+                .iter()
+                .all(|it| it.text_of("name") != default.text_of("name"))
+            {
+                own.push(default);
+            }
+        }
+        patch::apply(&mut merged, spec);
+        let at = |value| Node {
+            span: reference.span.clone(),
+            value,
+        };
+        let name = at(Value::Text("parameters".to_owned()));
+        let list = at(Value::List(own));
+        merged.set("arguments", at(Value::Map(vec![(name, list)])));
+        *spec = merged;
+    }
+
+    /// Has a step run the template that it refers to by a name of its own, and returns that.
+    fn step(&mut self, step: &mut Node) -> Option<Node> {
+        let reference = step.get("templateRef")?.clone();
+        let spec = self.find(&reference)?;
+        let (holder, name) = (reference.text_of("name")?, reference.text_of("template")?);
+        let mut templates = spec.items_of("templates");
+        let Some(template) = templates.find(|it| it.text_of("name") == Some(name)) else {
+            self.miss(format!("template {name} of {holder}"), &reference);
+            return None;
+        };
+        let text = |text: String| Node {
+            span: reference.span.clone(),
+            value: Value::Text(text),
+        };
+        let mut template = template.clone();
+        template.place_at(&reference.span);
+        // The templates beside it are not those of the workflow.
+        for inner in self::steps(&mut template) {
+            if let Some(local) = inner.text_of("template").map(str::to_owned) {
+                let mut beside = reference.clone();
+                beside.set("template", text(local));
+                super::clear(inner, "template");
+                inner.set("templateRef", beside);
+            }
+        }
+        let name = format!("{holder}/{name}");
+        template.set("name", text(name.clone()));
+        super::clear(step, "templateRef");
+        step.set("template", text(name));
+        Some(template)
+    }
+}
+
+/// The steps and tasks of a template, to change them.
+fn steps(template: &mut Node) -> Vec<&mut Node> {
+    let mut found = Vec::new();
+    let Value::Map(entries) = &mut template.value else {
+        return found;
+    };
+    for (key, value) in entries {
+        match key.text() {
+            Some("steps") => items(value).for_each(|group| match &group.value {
+                Value::Map(_) => found.extend(group.at_mut(&["steps"]).into_iter().flat_map(items)),
+                _ => found.extend(items(group)),
+            }),
+            Some("dag") => found.extend(value.at_mut(&["tasks"]).into_iter().flat_map(items)),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn items(list: &mut Node) -> std::slice::IterMut<'_, Node> {
+    match &mut list.value {
+        Value::List(items) => items.iter_mut(),
+        _ => Default::default(),
+    }
+}
