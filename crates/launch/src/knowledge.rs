@@ -1,6 +1,7 @@
 //! The table of what wrappers, shells and small tools do: `rules/knowledge/launch.yaml`.
 
 mod harmless;
+mod patterns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,6 +11,7 @@ use super::options::Options;
 use super::value::Value;
 pub(crate) use harmless::{Changes, Harmless, Needs, Writes};
 use imgcheck_base::glob::glob;
+use patterns::matches_any;
 
 /// What is known of programs that containers start on the way to theirs.
 #[derive(Debug, Deserialize)]
@@ -313,8 +315,4 @@ impl Wrapper {
     pub fn has_subcommand(&self) -> bool {
         self.subcommand.is_some()
     }
-}
-
-fn matches_any(text: &str, patterns: &[String]) -> bool {
-    patterns.iter().any(|it| glob(text, it))
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::matches_any;
+use super::patterns::matches_any;
 use crate::options::Options;
 use crate::value::Value;
 
