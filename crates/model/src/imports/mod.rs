@@ -25,12 +25,12 @@ use imgcheck_image::Node;
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Interpreter, Outcome, Search};
 
-use crate::stack::{Distribution, Environment, Labels, PythonProgram};
+use crate::stack::{Environment, Labels, PythonProgram};
 use explain::Explainer;
 pub use facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use files::ImageFiles;
+use knowledge::FirstUse;
 pub use knowledge::Knowledge;
-use knowledge::{FirstUse, Versions};
 use python::{Python, Systems};
 pub use pythons::{Pythons, Reader};
 use similar::similar;
@@ -82,14 +82,14 @@ impl<'r> Pythons<'_, 'r> {
             if self.reads {
                 prefetch::read(&python.files, &python.search, self.packages);
             }
-            let run = python.run(self, &label);
+            let run = Run::of(self, &python, &label);
             // A launcher that fails starts no program.
             let launcher = environment.launcher.as_deref();
             let launcher = launcher.map(|it| Python::of(self, it, &systems, &files));
             let launcher = launcher.transpose()?.flatten();
             let known = imports.failures.len();
             if let Some(launcher) = &launcher {
-                launcher.run(self, &label).program(&mut imports)?;
+                Run::of(self, launcher, &label).program(&mut imports)?;
             }
             if imports.failures.len() == known {
                 run.program(&mut imports)?;
@@ -104,16 +104,6 @@ impl<'r> Pythons<'_, 'r> {
         imports.read = files.into_read()?;
         Ok(imports)
     }
-
-    /// The versions of what an environment has; `None` if they are not known yet, when sources are read.
-    fn versions(&self, environment: &Environment) -> Option<impl Versions> {
-        let is_there = |it: &&Distribution| environment.sites.contains(&it.site);
-        (!self.reads).then_some(move |name: &str| {
-            let mut all = self.distributions.iter().filter(is_there);
-            let found = all.find(|it| it.name == name);
-            found.map(|it| it.version.clone())
-        })
-    }
 }
 
 /// One environment whose imports are played.
@@ -124,6 +114,18 @@ struct Run<'p, 'i, 's, 'r> {
     label: &'p str,
     files: &'p ImageFiles<'s, 'r>,
     search: &'p Search<Node<'r>>,
+}
+
+impl<'p, 'i, 's, 'r> Run<'p, 'i, 's, 'r> {
+    fn of(pythons: &'p Pythons<'i, 'r>, python: &'p Python<'p, 's, 'r>, label: &'p str) -> Self {
+        Run {
+            pythons,
+            environment: python.environment,
+            label,
+            files: &python.files,
+            search: &python.search,
+        }
+    }
 }
 
 impl<'r> Run<'_, '_, '_, 'r> {

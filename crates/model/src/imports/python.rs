@@ -9,7 +9,6 @@ use imgcheck_image::Node;
 use imgcheck_loader::{ProcessBudget, System};
 use imgcheck_python::run::{Platform, Search};
 
-use super::Run;
 use super::extensions::{Extensions, file_of};
 use super::files::ImageFiles;
 use super::loader::PythonLoader;
@@ -43,7 +42,7 @@ impl<'e, 'r> Systems<'e, 'r> {
 
 /// The Python of an environment.
 pub(super) struct Python<'e, 's, 'r> {
-    environment: &'e Environment,
+    pub environment: &'e Environment,
     pub files: ImageFiles<'s, 'r>,
     pub search: Search<Node<'r>>,
 }
@@ -76,21 +75,6 @@ impl<'e, 's, 'r> Python<'e, 's, 'r> {
             files,
             search,
         }))
-    }
-
-    /// How its imports are played.
-    pub fn run<'p, 'i>(
-        &'p self,
-        pythons: &'p Pythons<'i, 'r>,
-        label: &'p str,
-    ) -> Run<'p, 'i, 's, 'r> {
-        Run {
-            pythons,
-            environment: self.environment,
-            label,
-            files: &self.files,
-            search: &self.search,
-        }
     }
 
     /// Whether its loader could do all that it was asked for.

@@ -6,7 +6,7 @@ use imgcheck_image::{Credentials, Node, RootFilesystem};
 use imgcheck_launch::Launch;
 use imgcheck_python::ModuleFacts;
 
-use super::knowledge::Knowledge;
+use super::knowledge::{Knowledge, Versions};
 use crate::process;
 use crate::stack::{Distribution, Environment};
 
@@ -43,6 +43,16 @@ impl<'i> Pythons<'i, '_> {
     /// Who runs them.
     pub(super) fn user(&self) -> &'i Credentials {
         &self.launch.user.credentials
+    }
+
+    /// The versions of what an environment has; `None` if they are not known yet, when sources are read.
+    pub(super) fn versions(&self, environment: &Environment) -> Option<impl Versions> {
+        let is_there = |it: &&Distribution| environment.sites.contains(&it.site);
+        (!self.reads).then_some(move |name: &str| {
+            let mut all = self.distributions.iter().filter(is_there);
+            let found = all.find(|it| it.name == name);
+            found.map(|it| it.version.clone())
+        })
     }
 }
 
