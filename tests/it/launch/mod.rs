@@ -8,6 +8,7 @@ mod format;
 mod generated;
 mod hostile;
 mod model;
+mod refused;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -35,10 +35,14 @@ impl Chain<'_, '_> {
         true
     }
 
-    /// The dynamic loader that a program names, if nothing brings it.
+    /// The dynamic loader that a program names, if nothing brings it. In an image without any C library, the program fails for want of that,
+    /// too, which the model of the loader says.
     fn absent_loader<'n>(&self, node: Node<'n>) -> Option<&'n str> {
         let loader = node.elf()?.interpreter.as_deref()?;
-        (loader.starts_with('/') && !self.may_exist(loader, loader)).then_some(loader)
+        let is_libc = |name: &str| name == "libc.so.6" || name.starts_with("ld-musl-");
+        let is_absent = loader.starts_with('/') && !self.may_exist(loader, loader);
+        let is_certain = is_absent && self.root.walk_tree().any(|it| is_libc(it.name()));
+        is_certain.then_some(loader)
     }
 }
 
