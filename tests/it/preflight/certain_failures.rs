@@ -128,7 +128,7 @@ fn a_script_in_a_field_runs_in_its_program() {
         (argo("command: [python3], source: import sys"), "python", ""),
         (
             argo("command: [bash], source: 'x {{workflow.outputs.x}}'"),
-            "deploy",
+            "deploy-path",
             "the script /argo/staging/script, which the image does not decide, is not understood",
         ),
         (
@@ -138,7 +138,7 @@ fn a_script_in_a_field_runs_in_its_program() {
         ),
         (
             tekton(r##""#!/bin/bash\necho $(results.r.path)""##),
-            "deploy",
+            "deploy-path",
             "the script /tekton/scripts/script, which the image does not decide, is not understood",
         ),
     ] {

@@ -12,7 +12,7 @@ use std::ops::Range;
 use calls::Calls;
 use imgcheck_base::document::{Node, Value};
 pub(super) use references::MissingTemplate;
-use steps::steps;
+use steps::{clear, steps};
 use text::{Parameters, Values, is_open, substituted};
 
 use super::inline_script::InlineScript;
@@ -144,13 +144,6 @@ fn start_script(template: &mut Node) {
         span: source.span.clone(),
     };
     start.start_in(script);
-}
-
-/// Takes the value of a key away.
-fn clear(map: &mut Node, key: &str) {
-    if let Some(value) = map.at_mut(&[key]) {
-        value.value = Value::Null;
-    }
 }
 
 /// A template once for each set of values that it is run with and that makes a difference.

@@ -5,6 +5,7 @@ use imgcheck_base::document::{Node, Value};
 
 use super::super::objects::Objects;
 use super::super::patch;
+use super::steps::clear;
 
 /// Maximum number of templates that are taken over.
 const MAX_TEMPLATES: usize = 1000;
@@ -135,13 +136,13 @@ impl<'o> Resolver<'o> {
             if let Some(local) = inner.text_of("template").map(str::to_owned) {
                 let mut beside = reference.clone();
                 beside.set("template", text(local));
-                super::clear(inner, "template");
+                clear(inner, "template");
                 inner.set("templateRef", beside);
             }
         }
         let name = format!("{holder}/{name}");
         template.set("name", text(name.clone()));
-        super::clear(step, "templateRef");
+        clear(step, "templateRef");
         step.set("template", text(name));
         Some(template)
     }
