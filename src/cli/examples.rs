@@ -31,6 +31,7 @@ Examples:
 The exit code is 1 when B has a finding at or above --fail-on that A does not have.";
 
 /// Of `imgcheck serve`.
+#[cfg(feature = "gate")]
 pub const SERVE: &str = "\
 Examples:
   imgcheck serve --tls-cert tls.crt --tls-key tls.key --config imgcheck.yaml
