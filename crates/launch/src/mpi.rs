@@ -122,8 +122,6 @@ pub(crate) fn refuses_root(
     let mut arguments = process.arguments.iter().skip(1).map(Value::known);
     let is_other = |it: &str| it.contains("allow-run-as-root") || INFORMATION.contains(&it);
     let is_set = |name: &&str| process.environment.contains_key(*name);
-    let is_allowed = ALLOWANCES
-        .iter()
-        .any(|pair| pair.iter().all(|it| is_set(&it)));
+    let is_allowed = ALLOWANCES.iter().any(|pair| pair.iter().all(&is_set));
     !is_allowed && arguments.len() > 0 && arguments.all(|it| it.is_some_and(|it| !is_other(it)))
 }

@@ -50,7 +50,7 @@ fn is_noncharacter(c: char) -> bool {
     u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// A text for a terminal or a log. Hidden characters are written `\u{…}`, so that nothing in an image can control a terminal
+/// A text for a terminal or a log. Hidden characters are written `\r` and `\u{…}`, so that nothing in an image can control a terminal
 /// or disguise a name, and commands of build systems are defused. Line breaks are kept.
 pub fn printable(text: &str) -> String {
     let escaped = |c| c != '\n' && is_hidden(c);
@@ -60,6 +60,7 @@ pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match escaped(c) {
+            true if c == '\r' => shown.push_str("\\r"),
             true => shown.extend(c.escape_unicode()),
             false => shown.push(c),
         }

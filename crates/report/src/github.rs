@@ -111,8 +111,8 @@ mod tests {
         command(&mut out, "error", &[("title", hostile.clone())], &hostile);
         assert_eq!(
             out,
-            "::error title=a%2Cfile=x%3A%3Ab%0A\\u{3a}%3Aerror%3A%3Ac%250A\\u{d}::\
-             a,file=x::b%0A\\u{3a}:error::c%250A\\u{d}\n"
+            "::error title=a%2Cfile=x%3A%3Ab%0A\\u{3a}%3Aerror%3A%3Ac%250A\\r::\
+             a,file=x::b%0A\\u{3a}:error::c%250A\\r\n"
         );
     }
 }

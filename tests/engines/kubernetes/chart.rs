@@ -122,9 +122,12 @@ fn the_chart_is_well_formed_and_needs_an_image() {
     );
     let output = run(&[&["template"][..], &image, &["--set", "failurePolicy=Never"]].concat());
     assert!(!output.status.success());
+    let open = ["--set", "networkPolicy.enabled=true"];
+    let output = run(&[&["template"][..], &image, &open].concat());
+    assert!(!output.status.success(), "a NetworkPolicy without peers");
     // Everything that can be switched on.
     let all = "certificate=cert-manager,readPullSecrets=true,tokensSecret=tokens,networkPolicy.enabled=true,\
-               serviceMonitor.enabled=true,serviceMonitor.token.name=token,alerts.enabled=true,dashboard.enabled=true";
+               networkPolicy.from[0].ipBlock.cidr=192.0.2.0/24,serviceMonitor.enabled=true,serviceMonitor.token.name=token,alerts.enabled=true,dashboard.enabled=true";
     let objects = text(&run(&[&["template"][..], &image, &["--set", all]].concat()));
     for kind in [
         "Certificate",

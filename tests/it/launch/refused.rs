@@ -10,7 +10,9 @@ const APP: &str = "app/start";
 
 /// Kind and message of the failures of an image whose command is the program.
 fn failures(image: Image) -> Vec<(String, String)> {
-    let launch = image.process(&[], &["/app/start"]).launch(&Overlay::default());
+    let launch = image
+        .process(&[], &["/app/start"])
+        .launch(&Overlay::default());
     let failures = launch.failures.into_iter();
     failures.map(|it| (it.kind, it.message)).collect()
 }
@@ -55,4 +57,20 @@ fn a_program_that_is_cut_off() {
         ..elf(&[])
     };
     assert_eq!(failures(Image::new().elf(APP, static_program)), []);
+}
+
+#[test]
+fn a_script_for_env_with_the_line_endings_of_windows() {
+    let image = Image::new()
+        .elf("usr/bin/env", elf(&[]))
+        .elf("usr/bin/bash", elf(&[]))
+        .text(APP, "#!/usr/bin/env bash\r\nexec sleep 1\r\n");
+    let launch = image
+        .process(&["PATH=/usr/bin"], &["/app/start"])
+        .launch(&Overlay::default());
+    let [failure] = launch.failures.try_into().unwrap();
+    assert_eq!(
+        (failure.subject.as_str(), failure.program.as_str()),
+        ("bash\r", "/app/start")
+    );
 }

@@ -178,15 +178,18 @@ impl Chain<'_, '_> {
             (false, true) => format!("{name}: No such file or directory"),
             (false, false) => format!("{name}: not found"),
         };
+        // The carriage return is in the script that `env` is to start a program for.
+        let is_starter = |path: &str| {
+            let file = self.root.resolve(path).ok();
+            !name.ends_with('\r') || file.and_then(Node::text).is_some()
+        };
+        let mut starters = process.chain.iter().rev().map(|step| step.path.as_str());
+        let starter = starters.find(|it| is_starter(it)).unwrap_or_default();
         StartFailure {
             kind: "missing".to_owned(),
             subject: name.to_owned(),
             program: match cause.line {
-                0 => process
-                    .chain
-                    .last()
-                    .map_or("", |step| &step.path)
-                    .to_owned(),
+                0 => starter.to_owned(),
                 _ => String::new(),
             },
             path: cause.path.clone(),
