@@ -134,7 +134,7 @@ impl State<'_> {
             let rest = target.strip_prefix(*directory);
             rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
         };
-        self.has_own_pip |= target == "/" || DIRECTORIES.iter().any(|it| is_below(it));
+        self.has_own_pip |= target == "/" || DIRECTORIES.iter().any(is_below);
     }
 }
 
