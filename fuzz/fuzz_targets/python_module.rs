@@ -19,6 +19,8 @@ pub fn fuzz(text: &str) {
             standard: Vec::new(),
             is_known: true,
             builtin: BTreeSet::from(["sys".to_owned()]),
+            follows_standard: false,
+            followed: Default::default(),
             optional: Default::default(),
             is_standard_whole: false,
             frozen: Default::default(),
