@@ -177,6 +177,19 @@ impl Node {
         .iter()
     }
 
+    /// Same as [`items`](Self::items), to change them.
+    pub fn items_mut(&mut self) -> &mut [Node] {
+        match &mut self.value {
+            Value::List(items) => items,
+            _ => &mut [],
+        }
+    }
+
+    /// The items of the list at a path, to change them.
+    pub fn items_at_mut(&mut self, path: &[&str]) -> &mut [Node] {
+        self.at_mut(path).map_or(&mut [], Node::items_mut)
+    }
+
     /// The items of the list of a key.
     pub fn items_of(&self, key: &str) -> impl Iterator<Item = &Node> {
         self.get(key).into_iter().flat_map(Node::items)

@@ -38,6 +38,11 @@ pub fn glob(text: &str, pattern: &str) -> bool {
     pattern[next..].iter().all(|c| *c == '*')
 }
 
+/// Whether a text matches one of the patterns, each as in [`glob`].
+pub fn matches_any(text: &str, patterns: &[impl AsRef<str>]) -> bool {
+    patterns.iter().any(|it| glob(text, it.as_ref()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

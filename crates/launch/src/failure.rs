@@ -99,27 +99,23 @@ impl StartFailure {
         }
     }
 
-    /// Linux does not know the format of the program.
-    pub(crate) fn of_format(node: Node, path: &str) -> Self {
-        StartFailure {
-            kind: "format".to_owned(),
-            program: path.to_owned(),
-            path: node.path(),
-            layer: node.layer(),
-            message: format!("exec {path}: exec format error"),
-            ..StartFailure::default()
-        }
-    }
-
     /// The user may not execute the program.
     pub(crate) fn of_permissions(node: Node, path: &str, user: &str) -> Self {
         StartFailure {
-            kind: "permission".to_owned(),
             subject: user.to_owned(),
+            message: format!("exec: \"{path}\": permission denied"),
+            ..Self::of_file("permission", node, path, "")
+        }
+    }
+
+    /// Linux does not execute the file of the program, and says why.
+    pub(crate) fn of_file(kind: &str, node: Node, path: &str, says: &str) -> Self {
+        StartFailure {
+            kind: kind.to_owned(),
             program: path.to_owned(),
             path: node.path(),
             layer: node.layer(),
-            message: format!("exec: \"{path}\": permission denied"),
+            message: format!("exec {path}: {says}"),
             ..StartFailure::default()
         }
     }

@@ -1,7 +1,6 @@
 //! The table of what wrappers, shells and small tools do: `rules/knowledge/launch.yaml`.
 
 mod harmless;
-mod patterns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +9,7 @@ use serde::Deserialize;
 use super::options::Options;
 use super::value::Value;
 pub(crate) use harmless::{Changes, Harmless, Needs, Writes};
-use imgcheck_base::glob::glob;
-use patterns::matches_any;
+use imgcheck_base::glob::{glob, matches_any};
 
 /// What is known of programs that containers start on the way to theirs.
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use imgcheck_base::glob::glob;
+use imgcheck_base::glob::matches_any;
 use imgcheck_base::lexical::is_below;
 
 /// The user that a manifest names; root, who may read everything, where that is a variable such as `$(id -u)`.
@@ -95,8 +95,7 @@ impl Overlay {
 
     /// Whether something outside of the input may set a variable.
     pub(crate) fn may_set(&self, name: &str) -> bool {
-        let mut patterns = self.other_variables.iter();
-        patterns.any(|pattern| glob(name, pattern))
+        matches_any(name, &self.other_variables)
     }
 
     /// Whether a path is below a volume.

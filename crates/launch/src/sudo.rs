@@ -3,7 +3,7 @@
 use super::process::Process;
 use super::user::User;
 use super::value::Value;
-use imgcheck_base::glob::glob;
+use imgcheck_base::glob::matches_any;
 use imgcheck_image::{Node, RootFilesystem};
 
 /// What sudo removes although it is told to keep the environment (`initial_badenv_table` of `plugins/sudoers/env.c`).
@@ -86,10 +86,9 @@ pub(crate) fn apply(
     if user.id.is_none() {
         return Err(format!("the user {} is not known", call.user));
     }
-    let matches = |name: &str, patterns: &[&str]| patterns.iter().any(|it| glob(name, it));
     process.environment.retain(|name, _| match call.keeps {
-        true => !matches(name, &REMOVED),
-        false => matches(name, &KEPT),
+        true => !matches_any(name, &REMOVED),
+        false => matches_any(name, &KEPT),
     });
     if call.sets_home || !call.keeps {
         process.set("HOME", &user.home, call.from);

@@ -16,7 +16,7 @@ use super::ticker::Ticker;
 use imgcheck_base::digest::sha256;
 use imgcheck_base::error::{Error, ErrorCode, Result};
 use imgcheck_base::excerpt::shortened;
-use imgcheck_base::glob::glob;
+use imgcheck_base::glob::matches_any;
 use imgcheck_base::parallel;
 use imgcheck_base::reference::name::Name;
 use imgcheck_checker::ImageRequest;
@@ -141,11 +141,10 @@ impl SweepRequest {
 
     fn wants(&self, listed: &Listed) -> bool {
         let name = listed.reference.as_ref().unwrap_or(&listed.source);
-        let matches = |patterns: &[String], text: &str| patterns.iter().any(|it| glob(text, it));
         let tag = || name.parse::<Name>().ok().and_then(|it| it.canonical().tag);
-        (self.include.is_empty() || matches(&self.include, name))
-            && !matches(&self.exclude, name)
-            && (self.tags.is_empty() || tag().is_some_and(|tag| matches(&self.tags, &tag)))
+        (self.include.is_empty() || matches_any(name, &self.include))
+            && !matches_any(name, &self.exclude)
+            && (self.tags.is_empty() || tag().is_some_and(|tag| matches_any(&tag, &self.tags)))
     }
 }
 

@@ -8,6 +8,9 @@ use crate::value::Cause;
 use imgcheck_elf::Refusal;
 use imgcheck_image::{Content, Node};
 
+/// What is said of ENOEXEC (`execve(2)`).
+pub(super) const EXEC_FORMAT: &str = "exec format error";
+
 impl Chain<'_, '_> {
     /// Whether a program certainly does not run: it is empty or cut off, or its dynamic loader is not in the image.
     pub(super) fn is_refused_by_linux(
@@ -22,16 +25,15 @@ impl Chain<'_, '_> {
         let Some((kind, subject, message)) = damaged.or(loader) else {
             return false;
         };
-        let failure = StartFailure {
-            kind: kind.to_owned(),
+        let failure = self.gaps.is_empty().then(|| StartFailure {
             subject: subject.to_owned(),
-            program: path.to_owned(),
-            path: node.path(),
-            layer: node.layer(),
-            message: format!("exec {path}: {message}"),
-            ..StartFailure::default()
-        };
-        self.add_refused(failure, path, cause);
+            ..StartFailure::of_file(kind, node, path, message)
+        });
+        self.note_start(
+            cause,
+            failure,
+            &format!("starts {path}, which cannot be executed"),
+        );
         true
     }
 
@@ -55,7 +57,7 @@ fn damage(node: Node) -> Option<&'static str> {
         _ => return None,
     };
     match refusal {
-        Refusal::TooShort | Refusal::ProgramHeaders => Some("exec format error"),
+        Refusal::TooShort | Refusal::ProgramHeaders => Some(EXEC_FORMAT),
         // The process dies when it first touches what is missing: its data, which are at the end of the file.
         Refusal::Truncated => Some("segmentation fault"),
         _ => None,

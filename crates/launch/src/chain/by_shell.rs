@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::by_linux::EXEC_FORMAT;
 use super::{Chain, Next};
 use crate::failure::StartFailure;
 use crate::process::Process;
@@ -25,7 +26,7 @@ impl<'r> Chain<'r, '_> {
         // Linux does not read longer `#!` lines to their end.
         let is_certain = node.text().is_some_and(is_refused);
         if is_certain && self.is_main && cause.line == 0 && process.chain.is_empty() {
-            self.failure = Some(StartFailure::of_format(node, path));
+            self.failure = Some(StartFailure::of_file("format", node, path, EXEC_FORMAT));
             let status = Status::Failure(Some(126));
             return Next::Ended(Outcome::known(status, String::new()));
         }

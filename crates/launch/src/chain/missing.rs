@@ -19,19 +19,19 @@ impl Chain<'_, '_> {
         let is_certain = self.gaps.is_empty() && self.is_missing(process);
         let failure = is_certain.then(|| self.missing_failure(process, cause, name));
         let problem = format!("starts `{name}`, which is not in the image");
-        self.note_failure(cause, failure, &problem);
-        if self.is_main {
-            self.note(cause, &problem);
-        }
+        self.note_start(cause, failure, &problem);
     }
 
-    /// Notes a program that Linux does not execute, as [`add_missing`](Self::add_missing) does one that is not there.
-    pub(super) fn add_refused(&mut self, failure: StartFailure, path: &str, cause: &Rc<Cause>) {
-        let failure = self.gaps.is_empty().then_some(failure);
-        let problem = format!("starts {path}, which cannot be executed");
-        self.note_failure(cause, failure, &problem);
+    /// Notes a program that does not run: a gap of the container's first process, whatever fails for certain.
+    pub(super) fn note_start(
+        &mut self,
+        cause: &Rc<Cause>,
+        failure: Option<StartFailure>,
+        problem: &str,
+    ) {
+        self.note_failure(cause, failure, problem);
         if self.is_main {
-            self.note(cause, &problem);
+            self.note(cause, problem);
         }
     }
 
@@ -247,7 +247,7 @@ fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&
     nearest(name, known.into_iter().filter(may_be_meant))
 }
 
-/// The words of a name that is a command line. Commands that only a shell has are none.
+/// The words of a whole command line that was written as one word; `None` if it is not one, or needs a shell.
 fn command_line(name: &str) -> Option<Vec<String>> {
     const OF_SHELL: [&str; 8] = [
         ".", "cd", "eval", "exec", "export", "set", "source", "ulimit",

@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use super::patterns::matches_any;
 use crate::options::Options;
 use crate::value::Value;
+use imgcheck_base::glob::matches_any;
 
 /// A program that does not change what runs.
 #[derive(Debug, Deserialize)]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::hints::{Hints, ScriptHints};
-use imgcheck_base::glob::glob;
+use imgcheck_base::glob::matches_any;
 use imgcheck_base::spelling::nearest;
 
 /// The table.
@@ -145,9 +145,8 @@ impl Kinds {
 
     /// Whether objects of a kind start no container, whatever is in them.
     pub(super) fn is_inert(&self, group: &str, kind: &str) -> bool {
-        let rows = self.inert.iter().filter(|it| it.group == group);
-        let mut patterns = rows.flat_map(|it| &it.kinds);
-        self.find(group, kind).is_none() && patterns.any(|pattern| glob(kind, pattern))
+        let mut rows = self.inert.iter().filter(|it| it.group == group);
+        self.find(group, kind).is_none() && rows.any(|it| matches_any(kind, &it.kinds))
     }
 
     /// Whether an extended resource is a GPU of NVIDIA, or a share of one.
@@ -193,8 +192,7 @@ impl Kinds {
 
     /// Whether an extended resource is an adapter for RDMA.
     pub(super) fn is_rdma_resource(&self, name: &str) -> bool {
-        let mut patterns = self.rdma_resources.iter();
-        patterns.any(|pattern| glob(name, pattern))
+        matches_any(name, &self.rdma_resources)
     }
 
     /// Whether Pods of a runtime class may get a GPU that they do not request.

@@ -164,8 +164,7 @@ impl<'r> Explainer<'_, '_, 'r> {
         let names = [Some(&missing.module), missing.name.as_ref()];
         let names: Vec<String> = names.into_iter().flatten().cloned().collect();
         let path = names.join(".").replace('.', "/");
-        let record = format!("{}/RECORD", directory_of(&distribution.path));
-        let record = self.pythons.root.resolve(&record).ok();
+        let record = self.pythons.root.resolve(&distribution.record()).ok();
         let is_it = |line: &str| {
             let rest = line.strip_prefix(&path);
             rest.is_some_and(|it| it.starts_with(".py,") || it.starts_with("/__init__.py,"))

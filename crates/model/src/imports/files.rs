@@ -164,6 +164,7 @@ impl<'r> Files for ImageFiles<'_, 'r> {
         self.remember(file, facts);
         self.sources.borrow().get(&file)?.clone()
     }
+
     fn unloadable(&self, extension: Node<'r>) -> Option<String> {
         self.loader.as_ref()?.unloadable(extension)
     }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use imgcheck_base::lexical::directory_of;
+
 /// An installed Python distribution.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distribution {
@@ -20,6 +22,13 @@ pub struct Distribution {
     pub path: String,
     /// Index of the layer that contains it.
     pub layer: Option<usize>,
+}
+
+impl Distribution {
+    /// Path of its RECORD, beside the metadata.
+    pub(crate) fn record(&self) -> String {
+        format!("{}/RECORD", directory_of(&self.path))
+    }
 }
 
 /// GPU architectures that code was compiled for.

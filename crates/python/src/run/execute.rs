@@ -13,6 +13,17 @@ struct Frame<'m> {
     is_main: bool,
 }
 
+impl Frame<'_> {
+    /// A line of the module.
+    fn place(&self, line: u32) -> Place {
+        Place {
+            module: self.module.to_owned(),
+            line,
+            statement: line,
+        }
+    }
+}
+
 /// The exception that a handler handles.
 type Handled<'h> = Option<&'h Arc<Failure>>;
 
@@ -81,12 +92,11 @@ impl<F: Files> Interpreter<'_, F> {
         match step {
             Step::Import(import) => {
                 let place = Place {
-                    module: frame.module.to_owned(),
                     line: import.line,
-                    statement: match import.called_from {
+                    ..frame.place(match import.called_from {
                         0 => import.line,
                         line => line,
-                    },
+                    })
                 };
                 match self.within(place, |it| it.import_from(frame.module, import)) {
                     Outcome::Imported => Ok(End::Reached),
@@ -98,11 +108,7 @@ impl<F: Files> Interpreter<'_, F> {
                 }
             }
             Step::Use(it) if self.lacks(&it.module, &it.name) => {
-                let place = Place {
-                    module: frame.module.to_owned(),
-                    line: it.line,
-                    statement: it.line,
-                };
+                let place = frame.place(it.line);
                 let missing = self.within(place, |at| at.missing(&it.module, Some(&it.name)));
                 Err(Arc::new(Failure {
                     class: failure::ATTRIBUTE_ERROR.to_owned(),
@@ -112,11 +118,7 @@ impl<F: Files> Interpreter<'_, F> {
             Step::Open(line, name) => match self.opens(name) {
                 None => Ok(End::Unknown),
                 Some(library) => {
-                    let place = Place {
-                        module: frame.module.to_owned(),
-                        line: *line,
-                        statement: *line,
-                    };
+                    let place = frame.place(*line);
                     Err(self.within(place, |it| it.unloaded(failure::OS_ERROR, name, library)))
                 }
             },

@@ -1,5 +1,7 @@
 //! Finds the file of a module.
 
+use std::sync::Arc;
+
 use super::module::{Located, Module, ModuleKind};
 use super::{Files, Found, Interpreter, MAIN, Outcome, Search, Source, provided_name};
 use crate::facts::{DynamicSubmodules, ModuleFacts};
@@ -54,8 +56,7 @@ impl<F: Files> Interpreter<'_, F> {
         let Some(module) = self.modules.get(package) else {
             return false;
         };
-        let facts = module.facts.clone();
-        let facts = facts.or_else(|| self.files.facts(module.file?));
+        let facts = self.source_facts(module);
         let is_plain = match module.kind {
             ModuleKind::Namespace => true,
             ModuleKind::Opaque => false,
@@ -190,6 +191,12 @@ impl<F: Files> Interpreter<'_, F> {
         Located::Absent
     }
 
+    /// The facts of the source of a module, whether it is executed or not.
+    fn source_facts(&self, module: &Module<F::File>) -> Option<Arc<ModuleFacts>> {
+        let facts = module.facts.clone();
+        facts.or_else(|| self.files.facts(module.file?))
+    }
+
     /// Whether a package may have submodules without files.
     fn may_have_more(&mut self, package: &str, name: &str) -> bool {
         let Some(module) = self.modules.get(package) else {
@@ -199,8 +206,7 @@ impl<F: Files> Interpreter<'_, F> {
             ModuleKind::Opaque => true,
             ModuleKind::Namespace => false,
             ModuleKind::Source | ModuleKind::Standard => {
-                let facts = module.facts.clone();
-                let facts = facts.or_else(|| module.file.and_then(|it| self.files.facts(it)));
+                let facts = self.source_facts(module);
                 facts.is_none_or(|facts| {
                     let mut provided = facts.provided.iter();
                     self.brings(package, &facts, name)

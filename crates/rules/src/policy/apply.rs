@@ -9,7 +9,7 @@ use super::expectation::{AllowedStack, Expectation};
 use super::ignore::Ignore;
 use super::size::SizeLimit;
 use imgcheck_base::gap::Gap;
-use imgcheck_base::glob::glob;
+use imgcheck_base::glob::{glob, matches_any};
 use imgcheck_lint::workload::Kind;
 use imgcheck_model::finding::{AcknowledgedGap, Finding, IgnoreReason, IgnoredFinding, Severity};
 use imgcheck_model::targets::Target;
@@ -106,8 +106,7 @@ pub struct PolicyOutcome {
 impl Policy {
     /// Whether containers of a namespace must name their images by digest.
     pub fn requires_digest(&self, namespace: &str) -> bool {
-        let mut patterns = self.digest_namespaces.iter();
-        patterns.any(|pattern| glob(namespace, pattern))
+        matches_any(namespace, &self.digest_namespaces)
     }
 
     /// Overrides the severities of findings, and separates suppressed ones.

@@ -6,7 +6,7 @@ use super::super::facts::SearchDirectory;
 use super::super::install::Argument;
 use super::super::text::Text;
 use super::state::State;
-use imgcheck_base::lexical::name_of;
+use imgcheck_base::lexical::{is_below, name_of};
 
 /// The package of apt with the distribution's pip.
 const PACKAGE: &str = "python3-pip";
@@ -130,11 +130,7 @@ impl State<'_> {
 
     /// Handles files that are copied to a path.
     pub fn system_pip_files(&mut self, target: &str) {
-        let is_below = |directory: &&str| {
-            let rest = target.strip_prefix(*directory);
-            rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
-        };
-        self.has_own_pip |= target == "/" || DIRECTORIES.iter().any(is_below);
+        self.has_own_pip |= target == "/" || DIRECTORIES.iter().any(|it| is_below(target, it));
     }
 }
 

@@ -18,7 +18,6 @@ use text::{Parameters, Values, is_open, substituted};
 use super::inline_script::InlineScript;
 use super::objects::Objects;
 use super::patch;
-use crate::workload::shape::kind_of;
 
 /// The API group.
 const GROUP: &str = "argoproj.io";
@@ -44,19 +43,6 @@ const FOLLOWED: [&str; 2] = ["dag", "steps"];
 /// Maximum number of values in the copies of templates. A template beyond is there once, with what is in all its sets unknown.
 const MAX_COPIED: usize = 200_000;
 
-/// The references of an object to templates that are not in the input.
-pub(super) fn missing_templates(object: &Node, objects: &Objects) -> Vec<MissingTemplate> {
-    let is_argo = kind_of(object).is_some_and(|(group, _)| group == GROUP);
-    let mut spec = object
-        .at(path(object).iter().copied())
-        .filter(|_| is_argo)
-        .cloned();
-    let found = spec
-        .as_mut()
-        .map(|it| references::resolve(it, namespace(object), objects));
-    found.unwrap_or_default()
-}
-
 /// Where the specification of the workflow is.
 fn path(object: &Node) -> &'static [&'static str] {
     match object.at(["spec", "workflowSpec"]) {
@@ -70,13 +56,24 @@ fn namespace(object: &Node) -> &str {
     namespace.and_then(Node::text).unwrap_or_default()
 }
 
-/// An object with the templates that it runs; `None` if it is none of Argo's, or runs what it says.
-pub(super) fn expanded(group: &str, object: &Node, objects: &Objects) -> Option<Node> {
-    object.get("spec").filter(|_| group == GROUP)?;
+/// An object with the templates that it runs, and the references to others that are not in the input. No object if Argo does not run
+/// templates of it.
+pub(super) fn expanded(
+    group: &str,
+    object: &Node,
+    objects: &Objects,
+) -> (Option<Node>, Vec<MissingTemplate>) {
     let path = path(object);
-    let mut object = object.clone();
-    let of = namespace(&object).to_owned();
-    references::resolve(object.at_mut(path)?, &of, objects);
+    let mut resolved = object.clone();
+    let Some(spec) = resolved.at_mut(path).filter(|_| group == GROUP) else {
+        return (None, Vec::new());
+    };
+    let missing = references::resolve(spec, namespace(object), objects);
+    (with_runs(resolved, path), missing)
+}
+
+/// An object whose templates are those that it runs, once for each set of values.
+fn with_runs(mut object: Node, path: &[&str]) -> Option<Node> {
     let spec = object.at(path.iter().copied())?;
     let list = spec.get("templates")?;
     let templates: Vec<Node> = spec.items_of("templates").cloned().collect();

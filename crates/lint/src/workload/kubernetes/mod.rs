@@ -43,8 +43,7 @@ pub(super) fn read(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Option<Workload> {
-    let missing = argo::missing_templates(object, objects);
-    let expanded = expanded(object, objects);
+    let (expanded, missing) = expanded(object, objects);
     let object = expanded.as_ref().unwrap_or(object);
     let mut workload = of_expanded(object, manifest, objects, kinds);
     workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
@@ -66,18 +65,22 @@ pub(super) fn understood(
     objects: &Objects,
     kinds: &Kinds,
 ) -> Workload {
-    let expanded = expanded(object, objects);
+    let (expanded, _) = expanded(object, objects);
     let object = expanded.as_ref().unwrap_or(object);
     of_expanded(object, manifest, objects, kinds)
 }
 
-/// An object as its controller runs it, if that differs from what it says.
-fn expanded(object: &Node, objects: &Objects) -> Option<Node> {
-    let (group, _) = kind_of(object)?;
-    let argo = argo::expanded(group, object, objects);
-    argo.or_else(|| tekton::expanded(group, object))
+/// An object as its controller runs it, if that differs from what it says, and what it refers to that is not in the input.
+fn expanded(object: &Node, objects: &Objects) -> (Option<Node>, Vec<argo::MissingTemplate>) {
+    let Some((group, _)) = kind_of(object) else {
+        return (None, Vec::new());
+    };
+    let (argo, missing) = argo::expanded(group, object, objects);
+    let expanded = argo
+        .or_else(|| tekton::expanded(group, object))
         .or_else(|| ray::expanded(group, object))
-        .or_else(|| mpi::expanded(object))
+        .or_else(|| mpi::expanded(object));
+    (expanded, missing)
 }
 
 fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Kinds) -> Workload {

@@ -35,15 +35,15 @@ pub(super) fn with_trainer(job: &Node, namespace: &str, objects: &Objects) -> Op
         runtime.set("metadata", metadata.clone());
     }
     if let Some(spec) = job.get("spec") {
-        for replicated in items(runtime.at_mut(&JOBS)) {
+        for replicated in runtime.items_at_mut(&JOBS) {
             apply_patches(replicated, spec);
         }
     }
     if let Some(trainer) = job.at(["spec", "trainer"]) {
-        for replicated in items(runtime.at_mut(&JOBS)) {
+        for replicated in runtime.items_at_mut(&JOBS) {
             if step(replicated) == Some(TRAINER) {
                 let containers = ["template", "spec", "template", "spec", "containers"];
-                let containers = items(replicated.at_mut(&containers)).iter_mut();
+                let containers = replicated.items_at_mut(&containers).iter_mut();
                 let mut named = containers.filter(|it| it.text_of("name") == Some(CONTAINER));
                 if let Some(container) = named.next() {
                     replace(container, trainer);
@@ -99,13 +99,6 @@ fn apply_patches(replicated: &mut Node, spec: &Node) {
 fn step(replicated: &Node) -> Option<&str> {
     let label = replicated.at(["template", "metadata", "labels", ANCESTOR]);
     label.and_then(Node::text)
-}
-
-fn items(list: Option<&mut Node>) -> &mut [Node] {
-    match list.map(|it| &mut it.value) {
-        Some(Value::List(items)) => items,
-        _ => &mut [],
-    }
 }
 
 fn replace(container: &mut Node, trainer: &Node) {

@@ -34,7 +34,7 @@ const MAX_ADDED: usize = 1 << 20;
 /// Values by name; `None` for one that is only known when the task runs.
 type Parameters = BTreeMap<String, Option<String>>;
 
-/// An object with the values of its parameters; `None` if it is none of Tekton's.
+/// An object with the values of its parameters; `None` if Tekton does not run it.
 pub(super) fn expanded(group: &str, object: &Node) -> Option<Node> {
     let spec = object.get("spec").filter(|_| group == GROUP)?;
     let given = values(spec, "value");
@@ -80,7 +80,7 @@ fn values(spec: &Node, key: &str) -> Parameters {
 
 fn replace_in_pipeline(pipeline: &mut Node, outer: &Parameters, room: &mut usize) {
     for list in TASKS {
-        for task in items(pipeline.at_mut(&[list])) {
+        for task in pipeline.items_at_mut(&[list]) {
             let parameters = of_task(task, outer);
             if let Some(spec) = task.at_mut(&["taskSpec"]) {
                 replace_in_task(spec, &parameters, room);
@@ -113,7 +113,7 @@ fn of_task(task: &Node, outer: &Parameters) -> Parameters {
 }
 
 fn replace_in_task(task: &mut Node, parameters: &Parameters, room: &mut usize) {
-    for step in items(task.at_mut(&["steps"])) {
+    for step in task.items_at_mut(&["steps"]) {
         replace_in_step(step, parameters, room);
         start_script(step);
     }
@@ -224,11 +224,4 @@ fn parameter(variable: &str) -> Option<&str> {
         name.strip_prefix(quote)?.strip_suffix(quote)
     });
     quoted.or(name.strip_prefix('.'))
-}
-
-fn items(list: Option<&mut Node>) -> &mut [Node] {
-    match list.map(|it| &mut it.value) {
-        Some(Value::List(items)) => items,
-        _ => &mut [],
-    }
 }

@@ -13,7 +13,6 @@ use imgcheck_image::{FileIdentity, Node};
 
 use super::listed_files::LEFT_OUT;
 use super::owners::OWNERS;
-use imgcheck_base::lexical::directory_of;
 
 /// Files of a distribution that are listed in a report.
 const LISTED: usize = 8;
@@ -170,8 +169,7 @@ pub(super) fn lines<'r>(
     inventory: &Inventory<'r>,
     distribution: &Distribution,
 ) -> Option<impl Iterator<Item = Line<'r>>> {
-    let record = format!("{}/RECORD", directory_of(&distribution.path));
-    let text = inventory.text(&record)?.text;
+    let text = inventory.text(&distribution.record())?.text;
     let lines = text.lines().filter_map(|line| {
         let mut fields = line.rsplitn(3, ',');
         let (size, hash, path) = (fields.next()?.trim(), fields.next()?, fields.next()?);

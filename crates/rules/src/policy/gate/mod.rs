@@ -6,7 +6,7 @@ mod read;
 use chrono::NaiveDate;
 
 pub(super) use file::GateEntry;
-use imgcheck_base::glob::glob;
+use imgcheck_base::glob::{glob, matches_any};
 
 use super::image_pattern::matches_reference;
 
@@ -158,7 +158,6 @@ impl GateConfig {
 
     /// Whether a registry is allowed.
     pub fn allows_registry(&self, registry: &str) -> bool {
-        let mut registries = self.registries.iter();
-        registries.any(|pattern| glob(registry, pattern))
+        matches_any(registry, &self.registries)
     }
 }

@@ -5,7 +5,7 @@ use imgcheck_base::document::{Node, Value};
 
 use super::super::objects::Objects;
 use super::super::patch;
-use super::steps::clear;
+use super::steps::{clear, steps_mut};
 
 /// Maximum number of templates that are taken over.
 const MAX_TEMPLATES: usize = 1000;
@@ -30,7 +30,7 @@ pub(super) fn resolve(spec: &mut Node, namespace: &str, objects: &Objects) -> Ve
     let mut at = 0;
     while at < known.len() {
         let mut template = known[at].clone();
-        for step in steps(&mut template) {
+        for step in steps_mut(&mut template) {
             let taken = resolver.step(step);
             let is_new = |it: &Node| {
                 let mut names = known.iter().map(|it| it.text_of("name"));
@@ -132,7 +132,7 @@ impl<'o> Resolver<'o> {
         let mut template = template.clone();
         template.place_at(&reference.span);
         // The templates beside it are not those of the workflow.
-        for inner in self::steps(&mut template) {
+        for inner in steps_mut(&mut template) {
             if let Some(local) = inner.text_of("template").map(str::to_owned) {
                 let mut beside = reference.clone();
                 beside.set("template", text(local));
@@ -145,31 +145,5 @@ impl<'o> Resolver<'o> {
         clear(step, "templateRef");
         step.set("template", text(name));
         Some(template)
-    }
-}
-
-/// The steps and tasks of a template, to change them.
-fn steps(template: &mut Node) -> Vec<&mut Node> {
-    let mut found = Vec::new();
-    let Value::Map(entries) = &mut template.value else {
-        return found;
-    };
-    for (key, value) in entries {
-        match key.text() {
-            Some("steps") => items(value).for_each(|group| match &group.value {
-                Value::Map(_) => found.extend(group.at_mut(&["steps"]).into_iter().flat_map(items)),
-                _ => found.extend(items(group)),
-            }),
-            Some("dag") => found.extend(value.at_mut(&["tasks"]).into_iter().flat_map(items)),
-            _ => {}
-        }
-    }
-    found
-}
-
-fn items(list: &mut Node) -> std::slice::IterMut<'_, Node> {
-    match &mut list.value {
-        Value::List(items) => items.iter_mut(),
-        _ => Default::default(),
     }
 }

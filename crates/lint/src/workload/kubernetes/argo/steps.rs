@@ -13,6 +13,27 @@ pub(super) fn steps(template: &Node) -> impl Iterator<Item = &Node> {
     steps.chain(dag.flat_map(|it| it.items_of("tasks")))
 }
 
+/// Same as [`steps`], to change them.
+pub(super) fn steps_mut(template: &mut Node) -> Vec<&mut Node> {
+    let mut found = Vec::new();
+    let Value::Map(entries) = &mut template.value else {
+        return found;
+    };
+    for (key, value) in entries {
+        match key.text() {
+            Some("steps") => value.items_mut().iter_mut().for_each(|group| {
+                found.extend(match &group.value {
+                    Value::Map(_) => group.items_at_mut(&["steps"]),
+                    _ => group.items_mut(),
+                });
+            }),
+            Some("dag") => found.extend(value.items_at_mut(&["tasks"])),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Takes the value of a key away.
 pub(super) fn clear(map: &mut Node, key: &str) {
     if let Some(value) = map.at_mut(&[key]) {
