@@ -69,6 +69,16 @@ impl<'r> Pythons<'_, 'r> {
         Ok(imports)
     }
 
+    /// The modules of the packages, and those of their first uses.
+    fn modules(&self, environment: &Environment) -> impl Iterator<Item = &str> {
+        let versions = self.versions(environment);
+        self.packages.iter().flat_map(move |package| {
+            let uses = self.knowledge.first_uses(package, versions.as_ref());
+            let uses: Vec<_> = uses.flat_map(|it| &it.modules).collect();
+            std::iter::once(package).chain(uses).map(String::as_str)
+        })
+    }
+
     fn play_here(&self, reader: Reader<'_, 'r>) -> Result<Imports<'r>> {
         let mut imports = Imports::default();
         let labels = Labels::of(self.environments);
@@ -80,7 +90,7 @@ impl<'r> Pythons<'_, 'r> {
                 continue;
             };
             if self.reads {
-                prefetch::read(&python.files, &python.search, self.packages);
+                prefetch::read(&python.files, &python.search, self.modules(environment));
             }
             let run = Run::of(self, &python, &label);
             // A launcher that fails starts no program.

@@ -24,7 +24,11 @@ struct Waiting<'r> {
 }
 
 /// Reads what the imports of some modules execute.
-pub(super) fn read<'r>(files: &ImageFiles<'_, 'r>, search: &Search<Node<'r>>, names: &[String]) {
+pub(super) fn read<'r, 'n>(
+    files: &ImageFiles<'_, 'r>,
+    search: &Search<Node<'r>>,
+    names: impl Iterator<Item = &'n str>,
+) {
     let mut prefetch = Prefetch {
         files,
         search,
