@@ -11,13 +11,12 @@ use std::ops::Range;
 
 use calls::Calls;
 use imgcheck_base::document::{Node, Value};
-pub(super) use references::MissingTemplate;
 use steps::{clear, steps};
 use text::{Parameters, Values, is_open, substituted};
 
 use super::inline_script::InlineScript;
-use super::objects::Objects;
 use super::patch;
+use super::references::References;
 
 /// The API group.
 const GROUP: &str = "argoproj.io";
@@ -51,25 +50,13 @@ fn path(object: &Node) -> &'static [&'static str] {
     }
 }
 
-fn namespace(object: &Node) -> &str {
-    let namespace = object.at(["metadata", "namespace"]);
-    namespace.and_then(Node::text).unwrap_or_default()
-}
-
-/// An object with the templates that it runs, and the references to others that are not in the input. No object if Argo does not run
-/// templates of it.
-pub(super) fn expanded(
-    group: &str,
-    object: &Node,
-    objects: &Objects,
-) -> (Option<Node>, Vec<MissingTemplate>) {
+/// An object with the templates that it runs; `None` if Argo does not run templates of it.
+pub(super) fn expanded(group: &str, object: &Node, references: &mut References) -> Option<Node> {
     let path = path(object);
     let mut resolved = object.clone();
-    let Some(spec) = resolved.at_mut(path).filter(|_| group == GROUP) else {
-        return (None, Vec::new());
-    };
-    let missing = references::resolve(spec, namespace(object), objects);
-    (with_runs(resolved, path), missing)
+    let spec = resolved.at_mut(path).filter(|_| group == GROUP)?;
+    references::resolve(spec, references);
+    with_runs(resolved, path)
 }
 
 /// An object whose templates are those that it runs, once for each set of values.

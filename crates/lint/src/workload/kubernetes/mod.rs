@@ -13,6 +13,7 @@ mod quantity;
 mod queue;
 mod ray;
 mod reader;
+mod references;
 mod resources;
 mod runtime;
 mod scheduling;
@@ -33,6 +34,7 @@ pub use objects::Objects;
 use pod::Template;
 pub use queue::QUEUE;
 use reader::Reader;
+use references::{MissingObject, References};
 pub use runtime::TRAIN_JOB;
 pub use serving::INFERENCE_SERVICE;
 
@@ -71,16 +73,17 @@ pub(super) fn understood(
 }
 
 /// An object as its controller runs it, if that differs from what it says, and what it refers to that is not in the input.
-fn expanded(object: &Node, objects: &Objects) -> (Option<Node>, Vec<argo::MissingTemplate>) {
+fn expanded(object: &Node, objects: &Objects) -> (Option<Node>, Vec<MissingObject>) {
     let Some((group, _)) = kind_of(object) else {
         return (None, Vec::new());
     };
-    let (argo, missing) = argo::expanded(group, object, objects);
-    let expanded = argo
-        .or_else(|| tekton::expanded(group, object))
+    let namespace = object.at(["metadata", "namespace"]).and_then(Node::text);
+    let mut references = References::of(namespace.unwrap_or_default(), objects);
+    let expanded = argo::expanded(group, object, &mut references)
+        .or_else(|| tekton::expanded(group, object, &mut references))
         .or_else(|| ray::expanded(group, object))
         .or_else(|| mpi::expanded(object));
-    (expanded, missing)
+    (expanded, references.missing)
 }
 
 fn of_expanded(object: &Node, manifest: &Manifest, objects: &Objects, kinds: &Kinds) -> Workload {

@@ -77,7 +77,10 @@ impl Objects {
                 | "ServingRuntime"
                 | "ClusterServingRuntime"
                 | "WorkflowTemplate"
-                | "ClusterWorkflowTemplate"),
+                | "ClusterWorkflowTemplate"
+                | "Task"
+                | "ClusterTask"
+                | "Pipeline"),
             ) => {
                 let key = (kind.to_owned(), key.0, key.1);
                 self.runtimes.insert(key, object.clone());

@@ -1,9 +1,13 @@
-//! The parameters of Tekton in the steps that use them: `$(params.image)` (Tekton, "Variable Substitutions", "Parameters", "Propagated
-//! Parameters"). A name that has different values outside and inside, or several, is left as it is.
+//! Tasks and pipelines of Tekton as they run: what they refer to in the place of the references, and parameters in the steps and sidecars that
+//! use them: `$(params.image)` (Tekton, "Variable Substitutions", "Parameters", "Propagated Parameters"). A name that has different values
+//! outside and inside, or several, is left as it is.
+
+mod references;
 
 use std::collections::BTreeMap;
 
 use super::inline_script::InlineScript;
+use super::references::References;
 use imgcheck_base::document::{Node, Value};
 
 /// The API group.
@@ -34,12 +38,14 @@ const MAX_ADDED: usize = 1 << 20;
 /// Values by name; `None` for one that is only known when the task runs.
 type Parameters = BTreeMap<String, Option<String>>;
 
-/// An object with the values of its parameters; `None` if Tekton does not run it.
-pub(super) fn expanded(group: &str, object: &Node) -> Option<Node> {
-    let spec = object.get("spec").filter(|_| group == GROUP)?;
+/// An object as Tekton runs it; `None` if it does not.
+pub(super) fn expanded(group: &str, object: &Node, references: &mut References) -> Option<Node> {
+    let mut object = object.clone();
+    let spec = object.at_mut(&["spec"]).filter(|_| group == GROUP)?;
+    references::resolve(spec, references);
+    let spec = &spec.clone();
     let given = values(spec, "value");
     let mut room = MAX_ADDED;
-    let mut object = object.clone();
     match object.text_of("kind")? {
         "Task" | "ClusterTask" => {
             let defaults = values(spec, "default");
@@ -120,6 +126,22 @@ fn replace_in_task(task: &mut Node, parameters: &Parameters, room: &mut usize) {
     if let Some(template) = task.at_mut(&["stepTemplate"]) {
         replace_in_step(template, parameters, room);
     }
+    start_sidecars(task, parameters, room);
+}
+
+/// Has sidecars be containers of the Pod beside those of the steps.
+fn start_sidecars(task: &mut Node, parameters: &Parameters, room: &mut usize) {
+    let Some(mut sidecars) = task.get("sidecars").cloned() else {
+        return;
+    };
+    for sidecar in sidecars.items_mut() {
+        replace_in_step(sidecar, parameters, room);
+        start_script(sidecar);
+        if let Some(resources) = sidecar.get("computeResources").cloned() {
+            sidecar.set("resources", resources);
+        }
+    }
+    task.set("containers", sidecars);
 }
 
 fn replace_in_step(step: &mut Node, parameters: &Parameters, room: &mut usize) {

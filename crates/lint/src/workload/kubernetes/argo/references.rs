@@ -3,28 +3,16 @@
 
 use imgcheck_base::document::{Node, Value};
 
-use super::super::objects::Objects;
 use super::super::patch;
+use super::super::references::References;
 use super::steps::{clear, steps_mut};
 
 /// Maximum number of templates that are taken over.
 const MAX_TEMPLATES: usize = 1000;
 
-/// A reference to a template that is not in the input.
-pub(in super::super) struct MissingTemplate {
-    /// `WorkflowTemplate ml/train`.
-    pub title: String,
-    /// The reference.
-    pub reference: Node,
-}
-
-/// Takes over the templates that a workflow refers to, each with the place of the reference to it; what is not in the input is returned.
-pub(super) fn resolve(spec: &mut Node, namespace: &str, objects: &Objects) -> Vec<MissingTemplate> {
-    let mut resolver = Resolver {
-        namespace,
-        objects,
-        missing: Vec::new(),
-    };
+/// Takes over the templates that a workflow refers to, each with the place of the reference to it.
+pub(super) fn resolve(spec: &mut Node, references: &mut References) {
+    let mut resolver = Resolver { references };
     resolver.workflow(spec);
     let mut known: Vec<Node> = spec.items_of("templates").cloned().collect();
     let mut at = 0;
@@ -46,36 +34,21 @@ pub(super) fn resolve(spec: &mut Node, namespace: &str, objects: &Objects) -> Ve
     if let Some(templates) = spec.at_mut(&["templates"]) {
         templates.value = Value::List(known);
     }
-    resolver.missing
 }
 
-struct Resolver<'o> {
-    namespace: &'o str,
-    objects: &'o Objects,
-    missing: Vec<MissingTemplate>,
+struct Resolver<'r, 'o> {
+    references: &'r mut References<'o>,
 }
 
-impl<'o> Resolver<'o> {
+impl<'o> Resolver<'_, 'o> {
     /// The specification of the object that a reference names.
     fn find(&mut self, reference: &Node) -> Option<&'o Node> {
-        let name = reference.text_of("name")?;
-        let (kind, namespace) = match reference.text_of("clusterScope") {
-            Some("true") => ("ClusterWorkflowTemplate", ""),
-            _ => ("WorkflowTemplate", self.namespace),
+        let (kind, has_namespace) = match reference.text_of("clusterScope") {
+            Some("true") => ("ClusterWorkflowTemplate", false),
+            _ => ("WorkflowTemplate", true),
         };
-        let found = self.objects.runtime(kind, namespace, name);
-        let spec = found.and_then(|it| it.get("spec"));
-        if spec.is_none() {
-            self.miss(format!("{kind} {name}"), reference);
-        }
-        spec
-    }
-
-    fn miss(&mut self, title: String, reference: &Node) {
-        if self.missing.iter().all(|it| it.title != title) {
-            let reference = reference.clone();
-            self.missing.push(MissingTemplate { title, reference });
-        }
+        self.references
+            .specification(kind, has_namespace, reference)
     }
 
     /// A workflow with what its template says where it says nothing itself.
@@ -122,7 +95,8 @@ impl<'o> Resolver<'o> {
         let (holder, name) = (reference.text_of("name")?, reference.text_of("template")?);
         let mut templates = spec.items_of("templates");
         let Some(template) = templates.find(|it| it.text_of("name") == Some(name)) else {
-            self.miss(format!("template {name} of {holder}"), &reference);
+            self.references
+                .miss(format!("template {name} of {holder}"), &reference);
             return None;
         };
         let text = |text: String| Node {

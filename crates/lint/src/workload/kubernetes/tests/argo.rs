@@ -191,26 +191,6 @@ spec:
   - {name: other, container: {name: main, image: '{{workflow.parameters.image}}:{{workflow.parameters.tag}}'}}
 ";
 
-/// The containers of a workflow, and what it refers to and nobody has.
-fn with_templates(spec: &str) -> (Vec<String>, Vec<String>) {
-    let files = [TEMPLATES.to_owned(), argo(spec)];
-    let files = files.map(|it| ("x.yaml".to_owned(), it));
-    let (workloads, malformed) = read(&files, &[], &kinds());
-    assert!(malformed.is_empty(), "{malformed:?}");
-    let workflows = workloads.iter().filter(|it| it.kind == "Workflow");
-    let all: Vec<_> = workflows.collect();
-    let shown = all.iter().flat_map(|it| &it.containers);
-    let missing = all.iter().flat_map(|it| &it.not_understood);
-    (
-        shown
-            .map(|it| format!("{} {}", it.title(), it.image))
-            .collect(),
-        missing
-            .map(|it| format!("{}:{}", it.location.line, it.text))
-            .collect(),
-    )
-}
-
 #[test]
 fn argo_runs_templates_of_other_objects() {
     let step = |reference: &str| {
@@ -241,6 +221,10 @@ fn argo_runs_templates_of_other_objects() {
         ),
     ] {
         let expected: Vec<String> = containers.into_iter().map(str::to_owned).collect();
-        assert_eq!(with_templates(&spec), (expected, missing), "{spec}");
+        assert_eq!(
+            beside(TEMPLATES, &argo(&spec)),
+            (expected, missing),
+            "{spec}"
+        );
     }
 }

@@ -49,3 +49,22 @@ fn shown(text: &str) -> Vec<String> {
 fn object(api: &str, kind: &str, spec: &str) -> String {
     format!("apiVersion: {api}\nkind: {kind}\nmetadata: {{name: x}}\nspec:\n{spec}")
 }
+
+/// The containers of an object beside others, and what it refers to and nobody has.
+fn beside(others: &str, object: &str) -> (Vec<String>, Vec<String>) {
+    let files = [others, object].map(|it| ("x.yaml".to_owned(), it.to_owned()));
+    let (workloads, malformed) = read(&files, &[], &kinds());
+    assert!(malformed.is_empty(), "{malformed:?}");
+    let its = workloads.iter().filter(|it| it.name == "x");
+    let its: Vec<_> = its.collect();
+    let containers = its.iter().flat_map(|it| &it.containers);
+    let missing = its.iter().flat_map(|it| &it.not_understood);
+    (
+        containers
+            .map(|it| format!("{} {}", it.title(), it.image))
+            .collect(),
+        missing
+            .map(|it| format!("{}:{}", it.location.line, it.text))
+            .collect(),
+    )
+}

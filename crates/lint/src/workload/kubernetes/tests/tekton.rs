@@ -1,6 +1,6 @@
 //! Parameters of Tekton.
 
-use super::{containers, object};
+use super::{beside, containers, object};
 
 /// The images of an object, or what decides them.
 fn images(kind: &str, spec: &str) -> Vec<String> {
@@ -132,4 +132,90 @@ fn a_script_runs_in_what_its_first_line_names() {
     ] {
         assert_eq!(command(step), expected, "{step}");
     }
+}
+
+const TASKS: &str = r"
+apiVersion: tekton.dev/v1
+kind: Task
+metadata: {name: train}
+spec:
+  params: [{name: tag, default: '1'}]
+  steps: [{name: s, image: 'a/train:$(params.tag)'}]
+---
+apiVersion: tekton.dev/v1
+kind: Pipeline
+metadata: {name: all}
+spec:
+  params: [{name: tag, default: '3'}]
+  tasks: [{name: t, taskRef: {name: train}, params: [{name: tag, value: 'v$(params.tag)'}]}]
+";
+
+#[test]
+fn tasks_and_pipelines_are_those_that_references_name() {
+    for (kind, spec, containers, missing) in [
+        ("TaskRun", "taskRef: {name: train}", "s a/train:1", ""),
+        (
+            "TaskRun",
+            "taskRef: {name: train}, params: [{name: tag, value: '2'}]",
+            "s a/train:2",
+            "",
+        ),
+        (
+            "PipelineRun",
+            "pipelineRef: {name: all}",
+            "t/s a/train:v3",
+            "",
+        ),
+        (
+            "PipelineRun",
+            "pipelineRef: {name: all}, params: [{name: tag, value: '4'}]",
+            "t/s a/train:v4",
+            "",
+        ),
+        ("TaskRun", "taskRef: {name: no}", "", "5:Task no"),
+        (
+            "PipelineRun",
+            "pipelineRef: {name: no}",
+            "",
+            "5:Pipeline no",
+        ),
+        (
+            "Pipeline",
+            "tasks: [{name: t, taskRef: {resolver: hub, params: [{name: name, value: git-clone}]}}]",
+            "",
+            "5:Task git-clone of the resolver hub",
+        ),
+        (
+            "Pipeline",
+            "tasks: [{name: t, taskRef: {apiVersion: example.dev/v1, kind: Wait, name: w}}]",
+            "",
+            "",
+        ),
+    ] {
+        let expected = |text: &str| match text {
+            "" => Vec::new(),
+            text => vec![text.to_owned()],
+        };
+        let object = object("tekton.dev/v1", kind, &format!("  {{{spec}}}\n"));
+        assert_eq!(
+            beside(TASKS, &object),
+            (expected(containers), expected(missing)),
+            "{kind} {spec}"
+        );
+    }
+}
+
+#[test]
+fn sidecars_run_beside_steps_without_the_template_of_these() {
+    let spec = "  {params: [{name: tag, default: '1'}], stepTemplate: {env: [{name: A, value: b}]}, steps: [{name: s, image: a/b}], \
+                sidecars: [{name: w, image: 'a/c:$(params.tag)', script: 'sleep 1', computeResources: {limits: {nvidia.com/gpu: 1}}}]}\n";
+    let (containers, _) = containers(&[&object("tekton.dev/v1", "Task", spec)]);
+    let sidecar = containers.iter().find(|it| it.title() == "w").unwrap();
+    assert_eq!(sidecar.image, "a/c:1");
+    assert!(sidecar.gpu.is_some());
+    assert_eq!(
+        sidecar.overlay.command.as_ref().unwrap()[..3],
+        ["/bin/sh", "-e", "-c"]
+    );
+    assert_eq!(sidecar.overlay.env.get("A"), None);
 }
