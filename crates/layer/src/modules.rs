@@ -32,6 +32,9 @@ const MOST_MEMORY: u64 = 256 << 20;
 /// Offsets of files in an archive, with the index of their entry.
 pub(crate) type Offsets = Vec<(usize, u64)>;
 
+/// Directories of what is installed for a Python that accepts it: pip checks that. In the sources of programs, functions are read, too.
+const INSTALLED: [&str; 3] = ["site-packages/", "dist-packages/", "lib/python3"];
+
 /// Where the sources of a layer are.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Modules {
@@ -62,7 +65,9 @@ impl Modules {
             Modules::None => Ok(None),
             Modules::Parsed(modules) => Ok(key.and_then(|it| modules.get(&it)).cloned()),
             _ => {
-                let source = self.source(entry, at).map(|it| it.as_deref().map(of_bytes));
+                let source = self.source(entry, at);
+                let path = entry.path.as_bytes();
+                let source = source.map(|it| it.as_deref().map(|it| of_bytes(path, it)));
                 let parsed = source.and_then(Option::transpose);
                 parsed.map_err(|error| Error::io(entry.path.to_string(), error))
             }
@@ -102,15 +107,20 @@ fn whole(bytes: &dyn ReadAt, size: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The facts of a source. If it is not UTF-8, one of its first two lines must name the encoding (PEP 263).
-fn of_bytes(source: &[u8]) -> io::Result<ModuleFacts> {
+fn of_bytes(path: &[u8], source: &[u8]) -> io::Result<ModuleFacts> {
+    let is_installed = INSTALLED.iter().any(|it| contains(path, it));
+    let facts = |source: &str| match is_installed {
+        true => ModuleFacts::of(source),
+        false => ModuleFacts::of_whole(source),
+    };
     if let Ok(source) = str::from_utf8(source) {
-        return ModuleFacts::of(source);
+        return facts(source);
     }
     let mut lines = source.split(|it| *it == b'\n').take(2);
     if !lines.any(|it| memmem::find(it, b"coding").is_some()) {
         return Ok(ModuleFacts::unread(Unread::Syntax));
     }
-    let facts = ModuleFacts::of(&String::from_utf8_lossy(source))?;
+    let facts = facts(&String::from_utf8_lossy(source))?;
     Ok(match facts.unread {
         Some(Unread::Syntax) => ModuleFacts::unread(Unread::Encoding),
         _ => facts,
@@ -133,8 +143,11 @@ pub(crate) fn is_source(path: &[u8], size: u64) -> bool {
 
 /// Whether a file is a source that may be parsed.
 pub(crate) fn is_parsed(path: &[u8]) -> bool {
-    let is_within = |directory: &str| memchr::memmem::find(path, directory.as_bytes()).is_some();
-    path.ends_with(ENDING) && !PASSED_OVER.iter().any(|it| is_within(it))
+    path.ends_with(ENDING) && !PASSED_OVER.iter().any(|it| contains(path, it))
+}
+
+fn contains(path: &[u8], part: &str) -> bool {
+    memmem::find(path, part.as_bytes()).is_some()
 }
 
 /// Notes where an archive has its sources.
@@ -142,6 +155,14 @@ pub(crate) fn note(offsets: &mut Offsets, entry: usize, member: &Member) {
     if member.sparse.is_none() && is_parsed(&member.path) {
         offsets.push((entry, member.offset));
     }
+}
+
+/// A source of a stream.
+pub(crate) struct Source {
+    /// The index of its entry.
+    pub entry: u32,
+    pub path: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// Parses the sources of a stream while it passes.
@@ -158,22 +179,22 @@ impl Parser {
     const MOST_WAITING: u64 = 16 << 20;
 
     /// Whether a source may wait.
-    pub fn has_room(&self, source: &[u8]) -> bool {
-        let more = source.len() as u64;
+    pub fn has_room(&self, source: &Source) -> bool {
+        let more = source.bytes.len() as u64;
         let before = self.waiting.fetch_add(more, Ordering::Relaxed);
         before + more <= Self::MOST_WAITING
     }
 
-    /// The facts of a source, unless there is no memory for them.
-    pub fn parse(&self, source: &[u8]) -> io::Result<Option<ModuleFacts>> {
+    /// The facts of a source with the index of its entry, unless there is no memory for them.
+    pub fn parse(&self, source: &Source) -> io::Result<Option<(u32, ModuleFacts)>> {
         self.waiting
-            .fetch_sub(source.len() as u64, Ordering::Relaxed);
+            .fetch_sub(source.bytes.len() as u64, Ordering::Relaxed);
         if self.memory.load(Ordering::Relaxed) > MOST_MEMORY {
             return Ok(None);
         }
-        let facts = of_bytes(source)?;
+        let facts = of_bytes(&source.path, &source.bytes)?;
         self.memory.fetch_add(facts.memory(), Ordering::Relaxed);
-        Ok(Some(facts))
+        Ok(Some((source.entry, facts)))
     }
 }
 
@@ -183,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_encoding_must_be_named() {
-        let unread = |source: &[u8]| of_bytes(source).map(|it| it.unread).ok().flatten();
+        let unread = |source: &[u8]| of_bytes(b"a.py", source).map(|it| it.unread).ok().flatten();
         assert_eq!(unread("# caf\u{e9}\n".as_bytes()), None);
         assert_eq!(unread(b"# caf\xe9\n"), Some(Unread::Syntax));
         assert_eq!(

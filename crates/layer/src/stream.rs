@@ -13,7 +13,7 @@ use super::bytes::Bytes;
 use super::cache::ParsedModules;
 use super::content::{ELF_MAGIC, elf};
 use super::context::{ReadContext, ReadLayer, ReadMethod};
-use super::modules::{self, Modules, Parser};
+use super::modules::{self, Modules, Parser, Source};
 use super::walk::{entries, is_elf, whole};
 use imgcheck_archive::archive::pipe::Reader;
 use imgcheck_archive::archive::{ArchiveError, Member, Walk};
@@ -71,14 +71,12 @@ impl Stream<'_> {
         let mut parsed = ParsedModules::new();
         let (pass, others) = parallel::fed(
             PARSERS,
-            |parse: &mut dyn FnMut((u32, Vec<u8>))| {
+            |parse: &mut dyn FnMut(Source)| {
                 self.pass(&progress, |walk| {
                     let sniff = |walk: &mut Walk<Reader>, member: Member, entry| {
                         match self.source(walk, &member, entry)? {
-                            Some((at, source)) if parser.has_room(&source) => parse((at, source)),
-                            Some((at, source)) => {
-                                parsed.extend(parser.parse(&source)?.map(|it| (at, it)));
-                            }
+                            Some(source) if parser.has_room(&source) => parse(source),
+                            Some(source) => parsed.extend(parser.parse(&source)?),
                             None => {
                                 let ranges = Vec::new();
                                 return self.sniff(
@@ -96,7 +94,7 @@ impl Stream<'_> {
                     entries(self.context, self.name, walk, budget, sniff)
                 })
             },
-            |(at, source)| Ok(parser.parse(&source)?.map(|it| (at, it))),
+            |source| parser.parse(&source),
         );
         let mut pass = pass?;
         let others: io::Result<Vec<_>> = others.into_iter().collect();
@@ -159,7 +157,7 @@ impl Stream<'_> {
         walk: &mut Walk<Reader>,
         member: &Member,
         entry: usize,
-    ) -> Result<Option<(u32, Vec<u8>)>, ArchiveError> {
+    ) -> Result<Option<Source>, ArchiveError> {
         let is_parsed = self.context.patterns.has_modules()
             && member.sparse.is_none()
             && modules::is_source(&member.path, member.size);
@@ -172,7 +170,11 @@ impl Stream<'_> {
         walk.give_back(length);
         match first == Some(ELF_MAGIC[0]) {
             true => Ok(None),
-            false => Ok(Some((entry, whole(walk)?))),
+            false => Ok(Some(Source {
+                entry,
+                path: member.path.to_vec(),
+                bytes: whole(walk)?,
+            })),
         }
     }
 

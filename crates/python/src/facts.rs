@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
+use crate::newer::NewerSyntax;
 
 /// What the source of one module says about its import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +42,9 @@ pub struct ModuleFacts {
     pub provided: Vec<String>,
     /// Names of attributes that it sets on what it imports, sorted.
     pub patched: Vec<String>,
+    /// Syntax that only newer releases of Python accept: of each release the first. That in functions is there only if they were read.
+    #[serde(default)]
+    pub newer_syntax: Vec<NewerSyntax>,
 }
 
 /// Code that may bring modules without files.
@@ -128,9 +132,16 @@ impl ModuleFacts {
     /// Longer sources are not examined. Few published modules are longer than a megabyte, and none of them imports much.
     pub const MOST_BYTES: u64 = 2 << 20;
 
-    /// Whether Python refuses the source.
+    /// Whether no release of Python accepts the source.
     pub(crate) fn is_invalid(&self) -> bool {
         self.unread == Some(Unread::Syntax)
+    }
+
+    /// The first syntax that a release of Python does not accept.
+    pub(crate) fn newer_than(&self, release: (u32, u32)) -> Option<&NewerSyntax> {
+        let newer = self.newer_syntax.iter();
+        let newer = newer.filter(|it| release < (3, it.minor));
+        newer.min_by_key(|it| it.line)
     }
 
     /// The facts of a module whose source is not examined.
@@ -175,8 +186,10 @@ impl ModuleFacts {
             &self.search_guards,
         ];
         let names: usize = names.iter().map(|it| texts(it)).sum();
+        let newer = self.newer_syntax.iter();
+        let newer: usize = newer.map(|it| size_of_val(it) + it.what.len()).sum();
         let code = self.dynamic_submodules.iter();
         let code: usize = code.map(|it| size_of_val(it) + it.function.len()).sum();
-        (size_of::<Self>() + steps + names + code) as u64
+        (size_of::<Self>() + steps + names + newer + code) as u64
     }
 }

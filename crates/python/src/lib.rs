@@ -15,6 +15,7 @@ mod facts;
 mod libraries;
 mod lines;
 mod mentions;
+mod newer;
 mod outline;
 mod read;
 pub mod run;
@@ -27,6 +28,7 @@ pub use condition::{Atom, Comparison, Condition, Subject};
 pub use exit::certainly_exits;
 pub use facts::{DynamicSubmodules, Import, ModuleFacts, Step, Unread, Use};
 pub use mentions::Mentions;
+pub use newer::NewerSyntax;
 pub use ruff_python_ast as ast;
 
 #[cfg(test)]

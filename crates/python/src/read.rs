@@ -2,10 +2,12 @@
 
 use std::io;
 
-use ruff_python_ast::Stmt;
+use ruff_python_ast::ModModule;
+use ruff_python_parser::Parsed;
 
 use crate::effects::Effects;
 use crate::facts::{ModuleFacts, Unread};
+use crate::newer;
 use crate::outline::Outline;
 use crate::statements::{Bound, Statements};
 use crate::syntax;
@@ -21,12 +23,24 @@ impl ModuleFacts {
         }
         examine(&Outline::of(source))
     }
+
+    /// The same with the newer syntax of all functions, which takes several times as long.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_whole(source: &str) -> io::Result<Self> {
+        if source.len() as u64 > Self::MOST_BYTES {
+            return Ok(ModuleFacts::unread(Unread::TooLong));
+        }
+        examine(&Outline::whole(source))
+    }
 }
 
 /// # Errors
 /// As [`ModuleFacts::of`].
 pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
-    let facts = |body: &[Stmt]| {
+    let facts = |parsed: &Parsed<ModModule>| {
+        let body = parsed.suite();
         let effects = Effects::of(outline.text(), body);
         let bound = Bound {
             constants: effects.constants(),
@@ -37,7 +51,10 @@ pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
             dynamic_names_from: effects.dynamic_names(),
         };
         let steps = Statements::of(outline, body, &bound);
-        effects.into_facts(outline, steps)
+        ModuleFacts {
+            newer_syntax: newer::of(outline, parsed),
+            ..effects.into_facts(outline, steps)
+        }
     };
     match syntax::parse(outline.text(), facts)? {
         Err(Unread::Syntax) if !outline.is_whole() => examine(&Outline::whole(outline.source())),

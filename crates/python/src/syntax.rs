@@ -6,12 +6,13 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use ruff_python_ast::{Expr, PySourceType, Stmt};
-use ruff_python_parser::parse_unchecked_source;
+use ruff_python_ast::{Expr, ModModule, PySourceType, Stmt};
+use ruff_python_parser::{ParseOptions, Parsed, parse_unchecked};
 use ruff_text_size::Ranged;
 
 use crate::depth::{self, Depth};
 use crate::facts::{ModuleFacts, Unread};
+use crate::newer;
 
 /// The stack of a thread that parses nested sources. Its pages are used only as far as the nesting goes.
 const STACK: usize = 256 << 20;
@@ -27,21 +28,26 @@ pub fn with_statements<T: Send>(
     if source.len() as u64 > ModuleFacts::MOST_BYTES {
         return Err(Unread::TooLong);
     }
+    let visit = |parsed: &Parsed<ModModule>| visit(parsed.suite());
     parse(source, visit).unwrap_or(Err(Unread::TooDeep))
 }
 
-/// The same for a source of any length.
+/// What `visit` returns for the tree of a source of any length.
 ///
 /// # Errors
 /// The source is deeply nested, and a thread with a large stack cannot be started.
 pub(crate) fn parse<T: Send>(
     source: &str,
-    visit: impl FnOnce(&[Stmt]) -> T + Send,
+    visit: impl FnOnce(&Parsed<ModModule>) -> T + Send,
 ) -> io::Result<Result<T, Unread>> {
     let parse = || {
-        let parsed = parse_unchecked_source(source, PySourceType::Python);
+        let options = ParseOptions::from(PySourceType::Python);
+        let parsed = parse_unchecked(source, options.with_target_version(newer::OLDEST));
+        let Some(parsed) = parsed.try_into_module() else {
+            return Err(Unread::Syntax);
+        };
         match parsed.errors() {
-            [] => Ok(visit(parsed.suite())),
+            [] => Ok(visit(&parsed)),
             _ => Err(Unread::Syntax),
         }
     };

@@ -52,8 +52,11 @@ impl<'r> Explainer<'_, '_, 'r> {
         };
         let (reason, elsewhere) = match (raises, shadow) {
             (SYNTAX_ERROR, _) => {
-                let path = invalid.map(Node::path).unwrap_or_default();
-                (AbsenceReason::InvalidSource, path)
+                let reason = match missing.newer_syntax {
+                    Some(_) => AbsenceReason::NewerSyntax,
+                    None => AbsenceReason::InvalidSource,
+                };
+                (reason, invalid.map(Node::path).unwrap_or_default())
             }
             _ if !missing.library.is_empty() => {
                 (AbsenceReason::LibraryMissing, missing.library.clone())
@@ -83,6 +86,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             missing: known,
             reason,
             elsewhere,
+            newer_syntax: missing.newer_syntax.clone(),
             environment: self.label.to_owned(),
             searched: self.environment.sites.clone(),
             certain: match self.is_command {

@@ -1,5 +1,6 @@
 //! Facts about imports.
 
+use imgcheck_python::NewerSyntax;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,9 @@ pub struct ImportFailure {
     pub reason: AbsenceReason,
     /// Where a copy is that this Python does not see, the release that removed it, or the library that is missing; empty if there is none.
     pub elsewhere: String,
+    /// What the source has that this release of Python does not accept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newer_syntax: Option<NewerSyntax>,
     /// Whether the directory of `elsewhere` comes first in the search path because the program is there, or is started there.
     pub is_beside_program: bool,
     /// The environment, by its prefix.
@@ -77,6 +81,12 @@ impl ImportFailure {
 
     /// What Python prints, and where.
     pub(super) fn shown(&self) -> String {
+        if let Some(it) = &self.newer_syntax {
+            return format!(
+                "{}: {} needs Python 3.{} ({}, line {})",
+                self.raises, it.what, it.minor, self.elsewhere, it.line
+            );
+        }
         let problem = match self.name.as_str() {
             "" if self.reason == AbsenceReason::InvalidSource => "invalid syntax".to_owned(),
             "" if self.reason == AbsenceReason::LibraryMissing => format!(
@@ -124,6 +134,8 @@ pub enum AbsenceReason {
     NotExecutable,
     /// Its source is not valid Python: `elsewhere` is the file.
     InvalidSource,
+    /// Its source is for a newer Python: `elsewhere` is the file, empty for the code after `-c`.
+    NewerSyntax,
 }
 
 /// What a program imports, in the order of execution.

@@ -14,12 +14,12 @@ use super::listing::Listing;
 use super::loader::PythonLoader;
 use super::pythons::Reader;
 
-/// The facts of a source.
+/// The facts of a source that is no part of a package.
 ///
 /// # Errors
-/// See [`ModuleFacts::of`].
+/// See [`ModuleFacts::of_whole`].
 pub(super) fn parsed(source: &str, name: &str) -> Result<ModuleFacts> {
-    ModuleFacts::of(source).map_err(|error| Error::io(name, error))
+    ModuleFacts::of_whole(source).map_err(|error| Error::io(name, error))
 }
 
 /// The directories by release and node.

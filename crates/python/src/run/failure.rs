@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::newer::NewerSyntax;
+
 /// An exception that ends the execution of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -20,6 +22,8 @@ pub struct Missing {
     pub name: Option<String>,
     /// The library that the loader does not find; empty if Python itself does not find the module or name.
     pub library: String,
+    /// What the source of the module has that this release of Python does not accept; `None` for one that none accepts.
+    pub newer_syntax: Option<NewerSyntax>,
     /// The imports that lead there, outermost first: the last one fails. Of many, the last dozen.
     pub chain: Vec<Place>,
 }

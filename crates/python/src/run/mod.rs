@@ -307,8 +307,15 @@ impl<'f, F: Files> Interpreter<'f, F> {
         let facts = self.modules.get(name).and_then(|it| it.facts.clone());
         // The parser knows Python 3 only.
         let is_invalid = facts.as_ref().is_some_and(|it| it.is_invalid());
-        if is_invalid && self.search.platform.release.0 == 3 {
-            let failure = self.failure(SYNTAX_ERROR, name, None);
+        let release = self.search.platform.release;
+        let newer = facts.as_ref().and_then(|it| it.newer_than(release));
+        if release.0 == 3 && (is_invalid || newer.is_some()) {
+            let missing = Missing {
+                module: name.to_owned(),
+                newer_syntax: newer.cloned(),
+                ..Missing::default()
+            };
+            let failure = self.raised(SYNTAX_ERROR, missing);
             let state = State::Failed(failure.clone(), self.changes());
             self.modules.set(name, state);
             return Outcome::Failed(failure);
