@@ -45,18 +45,19 @@ pub(crate) fn of(outline: &Outline, parsed: &Parsed<ModModule>) -> Vec<NewerSynt
     first.into_values().collect()
 }
 
-/// The release of Python 3 that added a kind of syntax; `None` for one that a release removed.
+/// The release of Python 3 that added a kind of syntax; `None` for one that a release removed, or of which that is not
+/// certain.
 fn added(kind: UnsupportedSyntaxErrorKind) -> Option<(u32, &'static str)> {
     use UnsupportedSyntaxErrorKind as Kind;
     Some(match kind {
-        Kind::ParenthesizedKeywordArgumentName => return None,
+        // Releases before 3.9 accept `with (a, b):`, too, and fail when they execute it.
+        Kind::ParenthesizedKeywordArgumentName | Kind::ParenthesizedContextManager => return None,
         Kind::Walrus => (8, "`:=`"),
         Kind::StarTuple(_) => (8, "`*` after `return` or `yield` without parentheses"),
         Kind::PositionalOnlyParameter => (8, "`/` among parameters"),
         // An index is one of 3.10; the parser does not say which it is.
         Kind::UnparenthesizedNamedExpr(_) => (9, "`:=` without parentheses in a set or an index"),
         Kind::RelaxedDecorator(_) => (9, "an expression as decorator"),
-        Kind::ParenthesizedContextManager => (9, "`with` and several items in parentheses"),
         Kind::UnparenthesizedUnpackInFor => (9, "`*` in `for … in` without parentheses"),
         Kind::Match => (10, "`match`"),
         Kind::ExceptStar => (11, "`except*`"),

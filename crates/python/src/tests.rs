@@ -416,6 +416,12 @@ fn bodies_that_are_left_out_say_nothing() {
         if let (Depth::Shallow, Depth::Shallow) = (depth::of(source), depth::of(outline.text())) {
             let whole = read::examine(&Outline::whole(source)).unwrap();
             let short = read::examine(&outline).unwrap();
+            // That of functions is only in the whole.
+            let newer_syntax = whole.newer_syntax.clone();
+            let short = ModuleFacts {
+                newer_syntax,
+                ..short
+            };
             assert_eq!(short, whole, "{source}");
         }
     }

@@ -126,22 +126,13 @@ fn replace_in_task(task: &mut Node, parameters: &Parameters, room: &mut usize) {
     if let Some(template) = task.at_mut(&["stepTemplate"]) {
         replace_in_step(template, parameters, room);
     }
-    start_sidecars(task, parameters, room);
-}
-
-/// Has sidecars be containers of the Pod beside those of the steps.
-fn start_sidecars(task: &mut Node, parameters: &Parameters, room: &mut usize) {
-    let Some(mut sidecars) = task.get("sidecars").cloned() else {
-        return;
-    };
-    for sidecar in sidecars.items_mut() {
+    for sidecar in task.items_at_mut(&["sidecars"]) {
         replace_in_step(sidecar, parameters, room);
         start_script(sidecar);
         if let Some(resources) = sidecar.get("computeResources").cloned() {
             sidecar.set("resources", resources);
         }
     }
-    task.set("containers", sidecars);
 }
 
 fn replace_in_step(step: &mut Node, parameters: &Parameters, room: &mut usize) {

@@ -1,6 +1,6 @@
 //! Argo workflows.
 
-use super::{containers, kinds, object, shown};
+use super::{beside, containers, kinds, object, shown};
 use crate::workload::read;
 
 fn argo(spec: &str) -> String {
