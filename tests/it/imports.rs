@@ -165,6 +165,42 @@ fn a_source_that_is_not_valid_python() {
 }
 
 #[test]
+fn a_source_for_a_newer_python() {
+    let newer = "import os\ndef f():\n    return f'{os.environ['A']}'\n";
+    let command = |main: &str, command: &[&str]| {
+        let image = Image::python()
+            .text(&format!("{LIBRARY}/os.py"), "")
+            .text("app/main.py", main)
+            .text("app/module.py", newer)
+            .command(command);
+        let failures = failures(&image).into_iter();
+        let described = failures.map(|it| {
+            let syntax = it.newer_syntax.unwrap_or_default();
+            (it.reason, it.elsewhere, syntax.minor, syntax.line)
+        });
+        described.collect::<Vec<_>>()
+    };
+    let needs = |file: &str, minor, line| {
+        let reason = AbsenceReason::NewerSyntax;
+        vec![(reason, file.to_owned(), minor, line)]
+    };
+    let script = ["python3", "/app/main.py"];
+    assert_eq!(command(newer, &script), needs("/app/main.py", 12, 3));
+    assert_eq!(
+        command("import module\n", &script),
+        needs("/app/module.py", 12, 3)
+    );
+    let code = ["python3", "-c", "type A = int"];
+    assert_eq!(command("", &code), needs("", 12, 1));
+    for fine in [
+        "match 1:\n    case _: pass\n",
+        "try:\n    import module\nexcept SyntaxError:\n    pass\n",
+    ] {
+        assert_eq!(command(fine, &script), [], "{fine}");
+    }
+}
+
+#[test]
 fn an_import_in_a_function_that_the_module_calls() {
     let function = "def prepare():\n    import yaml\n";
     let [failure] = failures(&torch(&format!("{function}prepare()\n")))

@@ -15,6 +15,7 @@ use imgcheck_base::reference::name::Name;
 use imgcheck_lint::workload::WorkloadFacts;
 use imgcheck_model::finding::Finding;
 use imgcheck_model::process::LoaderFacts;
+use imgcheck_model::stack::ContainerToolkit;
 use imgcheck_model::targets::{self, Target};
 use imgcheck_report::{FileReport, ImageReport, Inspection, Verdict};
 use imgcheck_rules::policy::{Member, Policy, PolicyFacts, PolicyOutcome, Subjects};
@@ -82,8 +83,8 @@ fn judge_on(
     let libraries = &inspection.gpu.libraries;
     let unselectable = targets::unselectable(targets, libraries, &inspection.size, tables);
     let unselectable = unselectable.map_err(Error::misread)?;
-    let targets = targets::judge(targets, &target_input(inspection), tables);
-    let targets = targets.map_err(Error::misread)?;
+    let input = target_input(inspection, facts.container_toolkit.as_ref());
+    let targets = targets::judge(targets, &input, tables).map_err(Error::misread)?;
     let requests_gpus = workload
         .as_ref()
         .is_some_and(|it| it.container.gpu.is_some());
@@ -152,13 +153,13 @@ pub(crate) fn on_each_target(
 ) -> Result<Vec<Vec<Finding>>> {
     let inspection = &analysis.inspection;
     let tables = &checker.knowledge.targets;
-    let targets = targets::judge(targets, &target_input(inspection), tables);
-    let targets = targets.map_err(Error::misread)?;
-    let targets: Vec<_> = targets.into_iter().map(|it| vec![it]).collect();
     let facts = Facts {
         policy: fleet.clone(),
         ..analysis.facts()
     };
+    let input = target_input(inspection, facts.container_toolkit.as_ref());
+    let targets = targets::judge(targets, &input, tables).map_err(Error::misread)?;
+    let targets: Vec<_> = targets.into_iter().map(|it| vec![it]).collect();
     let rules = &checker.rules;
     let found = rules.evaluate_on_targets(&facts, &targets, &analysis.bounds);
     let found = found.map_err(|error| unjudged(inspection.name(), &error))?;
@@ -237,13 +238,17 @@ pub(crate) fn fleet(policy: &Policy, images: &[&Analysis]) -> PolicyFacts {
 }
 
 /// What decides whether an image runs on a target.
-fn target_input(facts: &Inspection) -> targets::TargetInput<'_> {
+fn target_input<'i>(
+    facts: &'i Inspection,
+    toolkit: Option<&'i ContainerToolkit>,
+) -> targets::TargetInput<'i> {
     targets::TargetInput {
         depth: facts.depth,
         gpu: &facts.gpu,
         loader: facts.loader.as_deref(),
         stack: &facts.stack,
         driver: facts.driver.as_ref(),
+        toolkit,
     }
 }
 

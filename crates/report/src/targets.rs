@@ -98,6 +98,11 @@ fn covered(name: &str, support: &Support) -> Answer {
 fn with_driver(driver: &DriverFacts) -> Answer {
     let cuda = driver.needs_cuda.as_deref().unwrap_or_default();
     let native = driver.native.as_deref().unwrap_or_default();
+    if driver.how != "none" && !driver.unmet.is_empty() {
+        let rest = format!("for {}", driver.unmet.join(", "));
+        return Answer::new(Grade::Doubtful, "refused by the container toolkit")
+            .then(", except with CDI: ", rest);
+    }
     match driver.how.as_str() {
         "native" => Answer::new(Grade::Good, "native")
             .then(": ", format!("the driver supports CUDA {cuda}")),

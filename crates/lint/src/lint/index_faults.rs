@@ -21,7 +21,9 @@ pub fn all(stages: &[Stage], kind: &str, knowledge: &PinKnowledge) -> Vec<IndexF
         let faults = pins.filter_map(move |pin| {
             let unlabelled = || without_label(stage, pin, knowledge).filter(|_| is_command);
             let other = || other_label(pin, knowledge).or_else(|| removed(pin, knowledge));
-            unlabelled().or_else(other).or_else(|| of_builder(pin))
+            unlabelled()
+                .or_else(other)
+                .or_else(|| of_builder(pin, knowledge))
         });
         faults.collect::<Vec<_>>()
     };
@@ -76,7 +78,10 @@ fn removed(pin: &Pin, knowledge: &PinKnowledge) -> Option<IndexFault> {
     is_removed.then(|| IndexFault::new("nightly", Severity::Error, pin))
 }
 
-fn of_builder(pin: &Pin) -> Option<IndexFault> {
-    let is_chosen = pin.index.as_deref() == Some(OF_BUILDER) && pin.component == "torch";
+/// The framework, or a package that brings one release of it.
+fn of_builder(pin: &Pin, knowledge: &PinKnowledge) -> Option<IndexFault> {
+    let brings = || knowledge.partner(pin).is_some_and(|it| it.requires_exactly);
+    let is_of_builder = pin.index.as_deref() == Some(OF_BUILDER);
+    let is_chosen = is_of_builder && (knowledge.is_framework(pin) || brings());
     is_chosen.then(|| IndexFault::new("builder", Severity::Warning, pin))
 }

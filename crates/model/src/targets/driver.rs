@@ -13,8 +13,10 @@ use std::cmp::Ordering;
 use super::driver_version::DriverVersion;
 use super::facts::DriverFacts;
 use super::gpu::{Gpu, Segment};
+use super::judge::TargetInput;
 use super::pairs::contradictions;
 use super::tables::Tables;
+use crate::stack::container_toolkit::Host;
 use crate::stack::{Component, DriverFloor};
 
 /// Whether a driver compiles PTX that requires a CUDA release; `None` if unknown.
@@ -75,12 +77,12 @@ impl<'c> Compat<'c> {
 pub(super) fn judge(
     version: &DriverVersion,
     gpus: &[Gpu],
-    floor: Option<&DriverFloor>,
-    stack: &[Component],
+    image: &TargetInput,
     tables: &Tables,
 ) -> DriverFacts {
     let table = &tables.drivers;
-    let compat = Compat::of(stack);
+    let floor = image.driver;
+    let compat = Compat::of(image.stack);
     let facts = DriverFacts {
         version: version.to_string(),
         cuda: version
@@ -110,10 +112,17 @@ pub(super) fn judge(
         "minor-version" | "none" => Some(false),
         _ => None,
     };
+    let number = facts.version.as_str();
+    let host = Host {
+        cuda: facts.cuda.as_deref(),
+        driver: Some(number).filter(|_| !any_tegra(gpus)),
+        ..Host::default()
+    };
     DriverFacts {
         how: how.to_owned(),
         reason,
         compiles_ptx,
+        unmet: image.toolkit.map(|it| it.unmet(&host)).unwrap_or_default(),
         ..facts
     }
 }

@@ -148,4 +148,8 @@ pub struct DriverFacts {
     /// Driver version of the image's cuda-compat package.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compat: Option<String>,
+    /// The requirements of the image that it does not meet, each with its first alternative: `NVIDIA_REQUIRE_CUDA=cuda>=12.8`. Without CDI, the
+    /// container toolkit then refuses to start the container.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
 }

@@ -14,7 +14,7 @@ use super::tables::Tables;
 use super::target::Target;
 use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
-use crate::stack::{self, Component, Coverage, DriverFloor, LibraryCoverage};
+use crate::stack::{self, Component, ContainerToolkit, Coverage, DriverFloor, LibraryCoverage};
 use imgcheck_base::lexical::name_of;
 use imgcheck_base::spelling::InvalidInput;
 use imgcheck_base::version::newer;
@@ -37,6 +37,8 @@ pub struct TargetInput<'i> {
     pub stack: &'i [Component],
     /// The driver that it requires.
     pub driver: Option<&'i DriverFloor>,
+    /// What it requests from the container toolkit; `None` if that is unknown.
+    pub toolkit: Option<&'i ContainerToolkit>,
 }
 
 /// Judges an image on each target.
@@ -77,7 +79,7 @@ impl Target {
             .transpose()?;
         let driver = driver.map(|version| DriverFacts {
             target: self.name.clone(),
-            ..driver::judge(&version, &gpus, image.driver, image.stack, tables)
+            ..driver::judge(&version, &gpus, image, tables)
         });
         Ok(TargetFacts {
             name: self.name.clone(),

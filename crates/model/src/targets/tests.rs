@@ -87,6 +87,7 @@ impl Image {
             loader: Some(&self.loader),
             stack: &[],
             driver: None,
+            toolkit: None,
         };
         judge(&[target], &evidence, &tables())
             .unwrap()
@@ -174,6 +175,7 @@ fn pytorch_with_other_libraries_linked_in_is_judged_by_its_arch_list_too() {
         loader: None,
         stack: &[torch],
         driver: None,
+        toolkit: None,
     };
     let target = |gpu: &str| Target {
         gpus: vec![gpu.to_owned()],
@@ -279,6 +281,7 @@ fn an_invalid_target_is_an_error() {
         loader: None,
         stack: &[],
         driver: None,
+        toolkit: None,
     };
     let target = |gpu: &str, driver: &str| Target {
         name: String::new(),

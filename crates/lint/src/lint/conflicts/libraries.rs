@@ -146,14 +146,12 @@ fn other_compiler(
 ) -> Option<PinConflict> {
     let version = pin.version.as_deref()?;
     let (_, source) = required.first()?;
-    let accepts = |specifier: &str| match specifier.starts_with(|c: char| c.is_ascii_digit()) {
-        true => satisfies(version, &format!("=={specifier}")),
-        false => satisfies(version, specifier),
+    let is_one = pin.specifier.starts_with("==") && !pin.specifier.contains('*');
+    let accepts = |required: &str| match required.starts_with(|c: char| c.is_ascii_digit()) {
+        true => satisfies(required, &pin.specifier) != Ok(Some(false)),
+        false => !is_one || satisfies(version, required) != Ok(Some(false)),
     };
-    if required
-        .iter()
-        .any(|(it, _)| accepts(it) != Ok(Some(false)))
-    {
+    if required.iter().any(|(it, _)| accepts(it)) {
         return None;
     }
     let (kind, severity) = match is_together(framework, pin) {

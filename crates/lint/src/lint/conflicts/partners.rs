@@ -92,6 +92,10 @@ fn newest(framework: &Framework<'_>, pin: &Pin, knowledge: &PinKnowledge) -> Opt
     let partner = knowledge
         .partner(pin)
         .filter(|it| it.bound || it.undeclared)?;
+    // An image with the framework has what is released with it, and pip keeps that.
+    if framework.is_base && partner.bound && !pin.upgrade {
+        return None;
+    }
     let row = knowledge.requirements(partner).last()?;
     let needed = row.framework.as_deref().filter(|_| !row.is_declared)?;
     // An index for one CUDA has only what was built for it.
@@ -263,8 +267,12 @@ fn requirements<'k>(pair: &Pair<'_>, knowledge: &'k PinKnowledge) -> Vec<&'k Req
 /// The releases of a partner that accept the framework, newest first.
 fn fitting_versions(pair: &Pair<'_>, knowledge: &PinKnowledge) -> Vec<String> {
     let rows = knowledge.requirements(pair.partner).iter().rev();
+    // A release that is built for one framework and does not say so was not built for a later one.
+    let is_open = |specifier: &str| {
+        pair.partner.requires_exactly && specifier.starts_with('>') && !specifier.contains(',')
+    };
     let accepts = |it: &&Requirement| {
-        let specifier = it.framework.as_deref();
+        let specifier = it.framework.as_deref().filter(|it| !is_open(it));
         specifier.is_some_and(|specifier| pair.framework.satisfies(specifier))
     };
     distinct(rows.filter(accepts).map(|it| it.version.clone()))

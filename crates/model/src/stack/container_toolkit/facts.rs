@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::files::{DriverFile, DriverNeed};
-use super::requirement::{Constraint, Invalid};
+use super::requirement::{Constraint, Invalid, Requirement};
 
 /// What the image requests from the container toolkit, and its own driver files. The keys are those of rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,17 @@ pub struct RequirementFacts {
     pub alternatives: Vec<AlternativeFacts>,
     /// Invalid parts.
     pub invalid: Vec<Invalid>,
+}
+
+impl RequirementFacts {
+    /// The requirement that it is about. One with an invalid part is met by no host, and is no requirement.
+    pub(super) fn requirement(&self) -> Requirement {
+        let constraints = |it: &AlternativeFacts| it.constraints.clone();
+        match self.invalid.is_empty() {
+            true => Requirement::of(self.alternatives.iter().map(constraints)),
+            false => Requirement::default(),
+        }
+    }
 }
 
 /// One alternative of a requirement.

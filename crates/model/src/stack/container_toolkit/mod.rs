@@ -36,6 +36,22 @@ impl ContainerToolkit {
         variables::read(environment, knowledge)
     }
 
+    /// The requirements that a host certainly does not meet, each with its first alternative: `NVIDIA_REQUIRE_CUDA=cuda>=12.8`. Without CDI, the
+    /// toolkit then refuses to start the container.
+    pub fn unmet(&self, host: &Host) -> Vec<String> {
+        let is_off =
+            self.requirements_disabled || matches!(self.devices.text.as_deref(), Some("" | "void"));
+        let requirements = self.requirements.iter().filter(|_| !is_off);
+        let unmet = requirements.filter(|it| it.requirement().judge(host) == Verdict::Unmet);
+        unmet
+            .map(|it| {
+                let first = it.text.split_whitespace().next().unwrap_or_default();
+                let more = if first == it.text { "" } else { " …" };
+                format!("{}={first}{more}", it.variable)
+            })
+            .collect()
+    }
+
     /// The layer of a file that these facts name.
     pub fn layer_of(&self, path: &str) -> Option<usize> {
         let files = self.driver_files.iter().map(|it| (&it.path, it.layer));

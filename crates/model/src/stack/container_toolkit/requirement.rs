@@ -120,6 +120,14 @@ impl Requirement {
         }
     }
 
+    /// The requirement that one of these alternatives holds, each with all of its constraints.
+    pub(super) fn of(alternatives: impl Iterator<Item = Vec<Constraint>>) -> Self {
+        let parts = |it: Vec<Constraint>| it.into_iter().map(Part::Constraint).collect();
+        Requirement {
+            alternatives: alternatives.map(parts).collect(),
+        }
+    }
+
     /// The constraints of each alternative; those that cannot be understood are left out.
     pub fn alternatives(&self) -> impl Iterator<Item = Vec<&Constraint>> {
         self.alternatives.iter().map(|parts| {

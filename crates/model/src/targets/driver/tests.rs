@@ -1,6 +1,11 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::stack::Gpu as GpuCode;
+use crate::stack::container_toolkit::ContainerToolkit;
+use imgcheck_elf::Depth;
 
 fn tables() -> Tables {
     crate::knowledge::targets().unwrap()
@@ -25,16 +30,78 @@ fn compat(version: &str, path: &str, drivers: Option<&str>) -> Component {
     }
 }
 
-fn with(driver: &str, gpus: &[&str], stack: &[Component]) -> DriverFacts {
+fn judged(
+    driver: &str,
+    gpus: &[&str],
+    stack: &[Component],
+    floor: Option<&DriverFloor>,
+    toolkit: Option<&ContainerToolkit>,
+) -> DriverFacts {
     let known = crate::knowledge::gpus().unwrap();
     let gpus: Vec<Gpu> = gpus.iter().map(|gpu| known.parse(gpu).unwrap()).collect();
-    judge(
-        &DriverVersion::parse(driver).unwrap(),
-        &gpus,
-        Some(&floor()),
+    let image = TargetInput {
+        depth: Depth::Default,
+        gpu: &GpuCode::default(),
+        loader: None,
         stack,
-        &tables(),
-    )
+        driver: floor,
+        toolkit,
+    };
+    let version = DriverVersion::parse(driver).unwrap();
+    judge(&version, &gpus, &image, &tables())
+}
+
+fn with(driver: &str, gpus: &[&str], stack: &[Component]) -> DriverFacts {
+    judged(driver, gpus, stack, Some(&floor()), None)
+}
+
+#[test]
+fn requirements_of_the_image_are_compared_with_the_driver() {
+    let knowledge = crate::knowledge::container_toolkit().unwrap();
+    let unmet = |driver: &str, variables: &[(&str, &str)]| {
+        let variables = variables.iter();
+        let variables: BTreeMap<String, String> = variables
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let toolkit = ContainerToolkit::of_environment(&variables, &knowledge);
+        judged(driver, &["A100"], &[], Some(&floor()), Some(&toolkit)).unmet
+    };
+    let require = |text| ("NVIDIA_REQUIRE_CUDA", text);
+    let list = "cuda>=12.8 brand=tesla,driver>=550,driver<551";
+    assert_eq!(
+        unmet("535.183.06", &[require("cuda>=12.8")]),
+        ["NVIDIA_REQUIRE_CUDA=cuda>=12.8"]
+    );
+    assert_eq!(
+        unmet("535.183.06", &[require(list)]),
+        ["NVIDIA_REQUIRE_CUDA=cuda>=12.8 …"]
+    );
+    assert_eq!(
+        unmet("535.183.06", &[("CUDA_VERSION", "12.8.1")]),
+        ["CUDA_VERSION=12.8.1"]
+    );
+    assert_eq!(
+        unmet("535.183.06", &[("NVIDIA_REQUIRE_DRIVER", "driver>=570")]),
+        ["NVIDIA_REQUIRE_DRIVER=driver>=570"]
+    );
+    for (driver, variables) in [
+        ("570.124.06", vec![require("cuda>=12.8")]),
+        // Whether the brand is that of the GPU is not known.
+        ("550.54.14", vec![require(list)]),
+        // A branch that no table has.
+        ("999.10.10", vec![require("cuda>=12.8")]),
+        (
+            "535.183.06",
+            vec![require("cuda>=12.8"), ("NVIDIA_DISABLE_REQUIRE", "1")],
+        ),
+        (
+            "535.183.06",
+            vec![require("cuda>=12.8"), ("NVIDIA_VISIBLE_DEVICES", "void")],
+        ),
+        ("535.183.06", vec![require("cuda==12.8")]),
+    ] {
+        assert_eq!(unmet(driver, &variables), [""; 0], "{driver} {variables:?}");
+    }
 }
 
 #[test]
@@ -81,8 +148,7 @@ fn native_minor_version_or_too_old() {
     let old = with("470.256.02", &["A100"], &[]);
     assert_eq!((old.how.as_str(), old.reason.as_str()), ("none", ""));
     assert_eq!(with("36.4.3", &["orin"], &[]).how, "unknown");
-    let version = DriverVersion::parse("570.26").unwrap();
-    assert_eq!(judge(&version, &[], None, &[], &tables()).how, "unknown");
+    assert_eq!(judged("570.26", &[], &[], None, None).how, "unknown");
 }
 
 /// A release that the toolkit table lacks has the floor of its major version.
@@ -93,10 +159,7 @@ fn a_cuda_release_without_a_known_native_driver_is_judged_by_its_major_version()
         native: None,
         compatible: Some("580.65.06".to_owned()),
     };
-    let with = |driver: &str| {
-        let version = DriverVersion::parse(driver).unwrap();
-        judge(&version, &[], Some(&floor), &[], &tables())
-    };
+    let with = |driver: &str| judged(driver, &[], &[], Some(&floor), None);
     assert_eq!(with("470.256.02").how, "none");
     assert_eq!(with("470.256.02").compiles_ptx, Some(false));
     let newer = with("999.1.1");
