@@ -46,6 +46,69 @@ fn the_command_is_followed() {
     );
 }
 
+#[test]
+fn a_relative_import_out_of_all_packages() {
+    let fails = |main: &str, command: &[&str]| {
+        let image = torch("")
+            .text("app/pkg/__init__.py", "")
+            .text("app/pkg/model.py", "Net = 1\n")
+            .text("app/pkg/train.py", main);
+        let config = json!({"Cmd": command, "WorkingDir": "/app"});
+        let failures = failures(&image.config(config)).into_iter();
+        let failed = failures.map(|it| (it.module, it.line, it.reason));
+        failed.collect::<Vec<_>>()
+    };
+    let relative = |module: &str| vec![(module.to_owned(), 1, AbsenceReason::RelativeImport)];
+    let script = ["python3", "pkg/train.py"];
+    let module = ["python3", "-m", "pkg.train"];
+    let import = "from .model import Net\n";
+    assert_eq!(fails(import, &script), relative(".model"));
+    assert_eq!(fails(import, &module), []);
+    let above = "from ..model import Net\n";
+    assert_eq!(fails(above, &module), relative("..model"));
+    let said = format!("__package__ = 'pkg'\n{import}");
+    let handled = format!("try:\n    {import}except ImportError:\n    pass\n");
+    for fine in [said, handled] {
+        assert_eq!(fails(&fine, &script), [], "{fine}");
+    }
+}
+
+#[test]
+fn modules_that_the_user_may_not_read() {
+    let fails = |image: Image, main: &str, user: &str| {
+        let image = image.text("app/main.py", main);
+        let config = json!({"Cmd": ["python3", "/app/main.py"], "User": user});
+        let failures = failures(&image.config(config)).into_iter();
+        let failed = failures.map(|it| (it.raises, it.elsewhere, it.reason));
+        failed.collect::<Vec<_>>()
+    };
+    let unreadable = |class: &str, path: &str| {
+        let reason = AbsenceReason::Unreadable;
+        vec![(class.to_owned(), path.to_owned(), reason)]
+    };
+    let closed = || torch("").text("app/model.py", "Net = 1\n").mode(0o600);
+    let import = "from model import Net\n";
+    let denied = unreadable("PermissionError", "/app/model.py");
+    assert_eq!(fails(closed(), import, "1000"), denied);
+    assert_eq!(fails(closed(), import, "0"), []);
+    let compiled = closed().text("app/__pycache__/model.cpython-311.pyc", "");
+    assert_eq!(fails(compiled, import, "1000"), []);
+    for class in ["OSError", "PermissionError", "Exception"] {
+        let handled = format!("try:\n    {import}except {class}:\n    pass\n");
+        assert_eq!(fails(closed(), &handled, "1000"), [], "{class}");
+    }
+    // A directory that the user may not search is a package without content.
+    let package = || {
+        torch("")
+            .directory("app/model")
+            .mode(0o700)
+            .text("app/model/__init__.py", "Net = 1\n")
+    };
+    let absent = unreadable("ImportError", "/app/model");
+    assert_eq!(fails(package(), import, "1000"), absent);
+    assert_eq!(fails(package(), "import model\n", "1000"), []);
+}
+
 /// The programs of PyTorch, as pip writes them, and the module that they run.
 fn torchrun() -> Image {
     let run = format!("{SITE}/torch/distributed/run.py");

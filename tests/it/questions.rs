@@ -40,6 +40,7 @@ fn junit_skips_the_rules_whose_question_was_not_asked() {
     let all = [
         "cudnn-gpu-dropped",
         "driver-compat-mismatch",
+        "driver-requirement-unmet",
         "driver-too-old",
         "driver-unknown",
         "gpu-amd-image",
@@ -65,7 +66,11 @@ fn junit_skips_the_rules_whose_question_was_not_asked() {
     assert_eq!(skipped(&[]), but(&[]));
     let expected = but(&["policy-expectation"]);
     assert_eq!(skipped(&["--expect", "torch==2.8.*"]), expected);
-    let driver = ["driver-too-old", "driver-unknown"];
+    let driver = [
+        "driver-requirement-unmet",
+        "driver-too-old",
+        "driver-unknown",
+    ];
     assert_eq!(skipped(&["--driver", "580.65.06"]), but(&driver));
     let asked = skipped(&["--gpu", "sm_90"]);
     assert!(driver.iter().all(|rule| asked.iter().any(|it| it == rule)));

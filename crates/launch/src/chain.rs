@@ -261,7 +261,12 @@ impl<'r, 'k> Chain<'r, 'k> {
                 None => {}
             }
             process.chain.push(Rc::new(Step::of(path, cause)));
-            let words = [Some(interpreter), argument, Some(path)];
+            // Linux does not search PATH: a name is that of a file in the working directory.
+            let interpreter = match interpreter.contains('/') {
+                true => interpreter.to_owned(),
+                false => format!("./{interpreter}"),
+            };
+            let words = [Some(interpreter.as_str()), argument, Some(path)];
             let words = words.into_iter().flatten().map(Value::from);
             process.arguments.splice(..1, words);
             return Next::Program(process);

@@ -38,7 +38,7 @@ pub struct StartFailure {
     pub from: String,
     /// What the container engine, the shell or the loader says, or what it does.
     pub message: String,
-    /// The program of the image whose name is most similar to that of a missing one; empty without one.
+    /// The program of the image whose name is most similar to that of a missing one, or the `#!` line that starts it; empty without one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nearest: String,
     /// The words of a missing program that is a whole command line, without quotes; empty if a shell does more with it than to split it.

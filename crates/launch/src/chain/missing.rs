@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::Chain;
 use crate::failure::{MissingProgram, StartFailure};
+use crate::interpreter_line::interpreter;
 use crate::locate::{DEFAULT_PATH, Files, Located, absolute, locate};
 use crate::process::Process;
 use crate::shell::{Host, MissingFile, Outcome, plain_words};
@@ -185,6 +186,8 @@ impl Chain<'_, '_> {
         };
         let mut starters = process.chain.iter().rev().map(|step| step.path.as_str());
         let starter = starters.find(|it| is_starter(it)).unwrap_or_default();
+        let nearest = self.nearest(process, name).unwrap_or_default();
+        let is_of_line = cause.line == 0 && self.is_interpreter(starter, name);
         StartFailure {
             kind: "missing".to_owned(),
             subject: name.to_owned(),
@@ -195,10 +198,20 @@ impl Chain<'_, '_> {
             path: cause.path.clone(),
             layer: cause.layer,
             message,
-            nearest: self.nearest(process, name).unwrap_or_default(),
+            nearest: match is_of_line && !nearest.is_empty() && !nearest.contains('/') {
+                true => format!("#!/usr/bin/env {nearest}"),
+                false => nearest,
+            },
             words: command_line(name).unwrap_or_default(),
             ..StartFailure::default()
         }
+    }
+
+    /// Whether the `#!` line of a script names a program.
+    fn is_interpreter(&self, script: &str, name: &str) -> bool {
+        let text = self.root.resolve(script).ok().and_then(Node::text);
+        let named = text.and_then(interpreter).map(|(it, _)| it);
+        named.is_some_and(|it| it == name || name.strip_prefix("./") == Some(it))
     }
 
     /// The program with the most similar name, in the same directory or on PATH.

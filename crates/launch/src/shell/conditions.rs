@@ -40,10 +40,22 @@ impl Shell<'_, '_> {
         if arguments.iter().any(|it| matches!(it, Value::Many(_))) {
             return Status::Unknown;
         }
+        let operator = arguments.get(1).and_then(Value::known);
+        if arguments.len() == 3 && operator == Some("==") && self.is_dash() {
+            self.gap("`==`, which dash refuses,");
+            return Status::Failure(Some(2));
+        }
         match self.test_arguments(arguments) {
             Some(result) => Status::of(result),
             None => Status::Unknown,
         }
+    }
+
+    /// Whether this shell is dash, whose `[` has no `==` (`src/bltin/test.c`).
+    fn is_dash(&self) -> bool {
+        let shell = self.chain.last();
+        let shell = shell.and_then(|it| self.host.root().resolve(&it.path).ok());
+        shell.is_some_and(|it| it.name() == "dash")
     }
 
     /// The algorithm of POSIX for up to four arguments; more are split at `-o` and `-a`.

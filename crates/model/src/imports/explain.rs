@@ -2,8 +2,8 @@
 
 use imgcheck_base::lexical::directory_of;
 use imgcheck_base::version::requirement::{Requirement, normalized};
-use imgcheck_image::Node;
-use imgcheck_python::run::{Interpreter, Missing, Module, Outcome, SYNTAX_ERROR};
+use imgcheck_image::{Access, Node};
+use imgcheck_python::run::{Interpreter, Missing, Module, Outcome, PERMISSION_ERROR, SYNTAX_ERROR};
 
 use super::facts::{AbsenceReason, ImportFailure, ImportTree, ImportedModule};
 use super::files::ImageFiles;
@@ -45,28 +45,21 @@ impl<'r> Explainer<'_, '_, 'r> {
         let known = self.pythons.knowledge.distribution_of(&missing.module);
         let requirement = own.and_then(|it| requirement(it, &known));
         let bringing = self.installed(&known);
-        let shadow = interpreter.shadow(&missing.module).map(|it| it.path());
-        let invalid = match raises {
-            SYNTAX_ERROR => self.file_of(interpreter, &missing.module),
-            _ => None,
+        let (reason, blamed) = match self.blamed(interpreter, missing, raises) {
+            Some((reason, blamed)) => (reason, Some(blamed)),
+            None => (AbsenceReason::default(), None),
         };
-        let (reason, elsewhere) = match (raises, shadow) {
-            (SYNTAX_ERROR, _) => {
-                let reason = match missing.newer_syntax {
-                    Some(_) => AbsenceReason::NewerSyntax,
-                    None => AbsenceReason::InvalidSource,
-                };
-                (reason, invalid.map(Node::path).unwrap_or_default())
-            }
-            _ if !missing.library.is_empty() => {
-                (AbsenceReason::LibraryMissing, missing.library.clone())
-            }
-            (_, Some(shadow)) => (AbsenceReason::Shadowed, shadow),
-            _ if self.is_main_of_package(missing) => (AbsenceReason::NotExecutable, String::new()),
-            (_, None) if bringing.is_some_and(|it| self.lists(it, missing)) => {
-                (AbsenceReason::FilesMissing, String::new())
-            }
-            (_, None) => self.reason(missing, &known, bringing),
+        let (reason, elsewhere) = match blamed {
+            Some(file) => (reason, file.map(Node::path).unwrap_or_default()),
+            None => self.reason(missing, &known, bringing),
+        };
+        let blamed = blamed.flatten();
+        // A name that no table has may be that of a module of the program.
+        let top = missing.module.split('.').next().unwrap_or_default();
+        let is_guess = self.is_command && own.is_none() && known == normalized(top);
+        let known = match is_guess && reason == AbsenceReason::NotInstalled {
+            true => String::new(),
+            false => known,
         };
         ImportFailure {
             program: self.program.to_owned(),
@@ -79,7 +72,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             raises: raises.to_owned(),
             importer: importer.map(Node::path).unwrap_or_default(),
             line: place.map_or(0, |it| it.line),
-            layer: invalid.or(importer).and_then(Node::layer),
+            layer: blamed.or(importer).and_then(Node::layer),
             distribution: own.map(|it| it.name.clone()).unwrap_or_default(),
             version: bringing.map(|it| it.version.clone()).unwrap_or_default(),
             requirement: requirement.unwrap_or_default(),
@@ -96,6 +89,31 @@ impl<'r> Explainer<'_, '_, 'r> {
         }
     }
 
+    /// Why an import fails because of another file than the importing one, and that file; no file for the code after `-c`.
+    fn blamed(
+        &self,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        missing: &Missing,
+        raises: &str,
+    ) -> Option<(AbsenceReason, Option<Node<'r>>)> {
+        let source = || self.file_of(interpreter, &missing.module);
+        match raises {
+            SYNTAX_ERROR if missing.newer_syntax.is_some() => {
+                return Some((AbsenceReason::NewerSyntax, source()));
+            }
+            SYNTAX_ERROR => return Some((AbsenceReason::InvalidSource, source())),
+            PERMISSION_ERROR => return Some((AbsenceReason::Unreadable, source())),
+            _ if missing.is_relative || !missing.library.is_empty() => return None,
+            _ => {}
+        }
+        let shadow = interpreter.shadow(&missing.module);
+        let shadow = shadow.map(|it| (AbsenceReason::Shadowed, it));
+        let closed = || self.closed(interpreter, &missing.module);
+        let closed = || closed().map(|it| (AbsenceReason::Unreadable, it));
+        let (reason, file) = shadow.or_else(closed)?;
+        Some((reason, Some(file)))
+    }
+
     /// Whether a file is in the directory that Python searches before those of PYTHONPATH.
     fn is_beside(&self, file: &str) -> bool {
         let launch = self.pythons.launch;
@@ -103,6 +121,24 @@ impl<'r> Explainer<'_, '_, 'r> {
         let directory = |path: &str| self.pythons.root.resolve(&launch.absolute(path)).ok();
         let own = directory(directory_of(file));
         own.is_some() && !named.any(|it| !it.is_empty() && directory(it) == own)
+    }
+
+    /// The directory of a package around a module, or of itself, that the user may not search.
+    fn closed(
+        &self,
+        interpreter: &Interpreter<ImageFiles<'_, 'r>>,
+        module: &str,
+    ) -> Option<Node<'r>> {
+        let is_around = |it: &&Module<Node<'r>>| {
+            let rest = module.strip_prefix(it.name.as_str());
+            rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
+        };
+        let around = interpreter.modules().filter(is_around);
+        let mut directories = around.flat_map(|it| it.path.iter().flatten());
+        let user = self.pythons.user();
+        directories
+            .find(|it| !it.allows(user, Access::Execute))
+            .copied()
     }
 
     /// Whether it is the command itself that is a package without `__main__`.
@@ -184,6 +220,18 @@ impl<'r> Explainer<'_, '_, 'r> {
         name: &str,
         installed: Option<&Distribution>,
     ) -> (AbsenceReason, String) {
+        if missing.is_relative {
+            return (AbsenceReason::RelativeImport, String::new());
+        }
+        if !missing.library.is_empty() {
+            return (AbsenceReason::LibraryMissing, missing.library.clone());
+        }
+        if self.is_main_of_package(missing) {
+            return (AbsenceReason::NotExecutable, String::new());
+        }
+        if installed.is_some_and(|it| self.lists(it, missing)) {
+            return (AbsenceReason::FilesMissing, String::new());
+        }
         let is_part = missing.name.is_some() || missing.module.contains('.');
         if is_part {
             return (AbsenceReason::OtherVersion, String::new());

@@ -93,6 +93,12 @@ impl ImportFailure {
                 "{}: cannot open shared object file: No such file or directory",
                 self.elsewhere
             ),
+            "" if self.reason == AbsenceReason::RelativeImport => {
+                "attempted relative import beyond all packages".to_owned()
+            }
+            "" if self.reason == AbsenceReason::Unreadable => {
+                format!("Permission denied: '{}'", self.elsewhere)
+            }
             "" => format!("No module named '{}'", self.module),
             name if self.raises == ATTRIBUTE_ERROR => {
                 format!("module '{}' has no attribute '{name}'", self.module)
@@ -134,6 +140,10 @@ pub enum AbsenceReason {
     NotExecutable,
     /// Its source is not valid Python: `elsewhere` is the file.
     InvalidSource,
+    /// It is a relative import that leads out of all packages.
+    RelativeImport,
+    /// The user may not read its source, or search the directory of its package: `elsewhere` is that.
+    Unreadable,
     /// Its source is for a newer Python: `elsewhere` is the file, empty for the code after `-c`.
     NewerSyntax,
 }

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use imgcheck_base::error::{Error, Result};
-use imgcheck_image::{Content, Credentials, Node, RootFilesystem};
+use imgcheck_base::lexical::directory_of;
+use imgcheck_image::{Access, Content, Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Files, Found};
 
@@ -163,6 +164,23 @@ impl<'r> Files for ImageFiles<'_, 'r> {
         };
         self.remember(file, facts);
         self.sources.borrow().get(&file)?.clone()
+    }
+
+    /// Packages are those of [`Unreadable`](crate::process::facts::Unreadable).
+    fn is_unreadable(&self, source: Node<'r>) -> bool {
+        let path = source.path();
+        let is_package = ["site-packages", "dist-packages"]
+            .iter()
+            .any(|it| path.contains(it));
+        let compiled = format!(
+            "{}/__pycache__/{}.cpython-{}.pyc",
+            directory_of(&path),
+            source.name().trim_end_matches(".py"),
+            self.release.replace('.', "")
+        );
+        !is_package
+            && !source.allows(self.user, Access::Read)
+            && self.root.resolve(&compiled).is_err()
     }
 
     fn unloadable(&self, extension: Node<'r>) -> Option<String> {

@@ -39,7 +39,11 @@ impl<'r> Listing<'r> {
     pub fn of(directory: Node<'r>, release: &str, user: &Credentials) -> Self {
         let endings = endings(release);
         let mut modules: HashMap<&str, Candidate> = HashMap::new();
-        for child in directory.children() {
+        // Python finds nothing where the user may not look, and says nothing of it (`FileFinder._fill_cache`).
+        let is_open = [Access::Read, Access::Execute]
+            .iter()
+            .all(|it| directory.allows(user, *it));
+        for child in directory.children().filter(|_| is_open) {
             let name = child.name();
             let target = match child.symlink_target() {
                 Some(_) => directory.lookup(name),
@@ -49,9 +53,7 @@ impl<'r> Listing<'r> {
                 continue;
             };
             if target.is_directory() {
-                if target.allows(user, Access::Execute) {
-                    modules.entry(name).or_default().directory = Some(target);
-                }
+                modules.entry(name).or_default().directory = Some(target);
                 continue;
             }
             let mut ranked = endings.iter().enumerate();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::blocks::{self, Block, Try};
-use super::failure::{self, Answer, Failure, Place, catches};
+use super::failure::{self, Answer, Failure, Missing, Place, catches};
 use super::{Files, Interpreter, Outcome};
 use crate::facts::{Import, ModuleFacts, Step};
 
@@ -203,7 +203,7 @@ impl<F: Files> Interpreter<'_, F> {
     /// `import M`, and `from M import NAME`.
     fn import_from(&mut self, importer: &str, import: &Import) -> Outcome {
         let Some(module) = self.absolute(importer, import) else {
-            return Outcome::Unknown;
+            return self.out_of_packages(importer, import);
         };
         // The compiler handles it.
         if module == "__future__" {
@@ -222,6 +222,25 @@ impl<F: Files> Interpreter<'_, F> {
             }
         }
         outcome
+    }
+
+    /// A relative import that leads out of all packages (`_sanity_check` and `_resolve_name` of `importlib._bootstrap`), unless the module may say
+    /// that it is in one (PEP 366).
+    fn out_of_packages(&self, importer: &str, import: &Import) -> Outcome {
+        let facts = self.modules.get(importer).and_then(|it| it.facts.as_ref());
+        let may_say = |facts: &Arc<ModuleFacts>| {
+            facts.dynamic_names_from.is_some() || facts.names.iter().any(|it| it == "__package__")
+        };
+        if facts.is_none_or(may_say) {
+            return Outcome::Unknown;
+        }
+        let dots = ".".repeat(usize::try_from(import.level).unwrap_or_default());
+        let missing = Missing {
+            module: dots + &import.module,
+            is_relative: true,
+            ..Missing::default()
+        };
+        Outcome::Failed(self.raised(failure::IMPORT_ERROR, missing))
     }
 
     /// A name of a module: what the module binds, else its submodule (`_handle_fromlist`).
@@ -252,6 +271,7 @@ impl<F: Files> Interpreter<'_, F> {
             outcome => outcome,
         }
     }
+
     /// Whether a package that may bind any name imports a submodule that it has, as `from torch import optim` in PyTorch does: by that it
     /// means the submodule.
     fn imports_own(&self, package: &str, name: &str) -> bool {

@@ -24,6 +24,8 @@ pub struct Missing {
     pub library: String,
     /// What the source of the module has that this release of Python does not accept; `None` for one that none accepts.
     pub newer_syntax: Option<NewerSyntax>,
+    /// It is a relative import that leads out of all packages; `module` is as written.
+    pub is_relative: bool,
     /// The imports that lead there, outermost first: the last one fails. Of many, the last dozen.
     pub chain: Vec<Place>,
 }
@@ -61,16 +63,19 @@ pub(super) const IMPORT_ERROR: &str = "ImportError";
 pub(super) const ATTRIBUTE_ERROR: &str = "AttributeError";
 pub(super) const OS_ERROR: &str = "OSError";
 pub(super) const EXIT: &str = "SystemExit";
+/// The class of what is raised by a source that the user may not read.
+pub const PERMISSION_ERROR: &str = "PermissionError";
 /// The class of what is raised by a source that is not valid Python.
 pub const SYNTAX_ERROR: &str = "SyntaxError";
 
-/// Classes of which none is the base class of another, but for [`IMPORT_ERROR`].
-const KNOWN: [&str; 6] = [
+/// Classes of which none is the base class of another, but for [`IMPORT_ERROR`] and [`OS_ERROR`].
+const KNOWN: [&str; 7] = [
     NOT_FOUND,
     IMPORT_ERROR,
     ATTRIBUTE_ERROR,
     OS_ERROR,
     EXIT,
+    PERMISSION_ERROR,
     SYNTAX_ERROR,
 ];
 
@@ -114,7 +119,11 @@ pub(super) fn catches(classes: &[String], raised: &str) -> Answer {
             "Exception" => {}
             IMPORT_ERROR if raised == NOT_FOUND => return Answer::Yes,
             class if class == raised => return Answer::Yes,
-            class if raised == OS_ERROR && OS_ERRORS.contains(&class) => return Answer::Yes,
+            class
+                if [OS_ERROR, PERMISSION_ERROR].contains(&raised) && OS_ERRORS.contains(&class) =>
+            {
+                return Answer::Yes;
+            }
             class => {
                 let is_known = |class| KNOWN.contains(&class);
                 let is_unrelated = is_known(raised)

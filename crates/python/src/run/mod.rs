@@ -17,7 +17,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
-pub use failure::{Failure, Missing, Place, SYNTAX_ERROR};
+pub use failure::{Failure, Missing, PERMISSION_ERROR, Place, SYNTAX_ERROR};
 use module::{Located, State, Table};
 pub use module::{Module, ModuleKind};
 pub use platform::Platform;
@@ -41,6 +41,11 @@ pub trait Files {
 
     /// The facts of a source; `None` if it was not read.
     fn facts(&self, file: Self::File) -> Option<Arc<ModuleFacts>>;
+
+    /// Whether the user certainly may not read a source, and no compiled file takes its place.
+    fn is_unreadable(&self, _source: Self::File) -> bool {
+        false
+    }
 
     /// The library without which the loader certainly does not load an extension module.
     fn unloadable(&self, _extension: Self::File) -> Option<String> {
@@ -304,6 +309,15 @@ impl<'f, F: Files> Interpreter<'f, F> {
 
     /// Executes a module that is in the table.
     fn execute(&mut self, name: &str) -> Outcome {
+        let module = self.modules.get(name);
+        let source = module.filter(|it| it.kind == ModuleKind::Source);
+        let source = source.and_then(|it| it.file);
+        if source.is_some_and(|it| self.files.is_unreadable(it)) {
+            let failure = self.failure(PERMISSION_ERROR, name, None);
+            let state = State::Failed(failure.clone(), self.changes());
+            self.modules.set(name, state);
+            return Outcome::Failed(failure);
+        }
         let facts = self.modules.get(name).and_then(|it| it.facts.clone());
         // The parser knows Python 3 only.
         let is_invalid = facts.as_ref().is_some_and(|it| it.is_invalid());

@@ -18,6 +18,10 @@ const HELP_FOR_WORKLOAD: &str = "check the Pods that it starts: `kubectl get pod
 pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
     for gap in image.gaps.iter().take(SHOWN) {
         labeled(out, gap, width);
+        let path = gap.path.as_deref();
+        if let Some(path) = path.filter(|it| !gap.message.contains(it)) {
+            field(out, "file", path, width);
+        }
         if let Some(layer) = gap.layer {
             field(out, "layer", &layer_text(&image.facts, layer), width);
         }
