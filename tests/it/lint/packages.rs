@@ -341,3 +341,59 @@ fn a_project_of_poetry_has_a_python_and_ranges() {
     assert_eq!(standard(">=3.13"), [expected[0]]);
     assert!(standard(">=3.9").is_empty());
 }
+
+#[test]
+fn what_an_image_or_a_range_has_is_no_conflict() {
+    let base = "FROM pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime\n";
+    for (name, text, expected) in [
+        (
+            "Dockerfile",
+            format!("{base}RUN pip install torchaudio\n"),
+            None,
+        ),
+        (
+            "Dockerfile",
+            format!("{base}RUN pip install -U torchaudio\n"),
+            Some(
+                "error: `torchaudio` without a version is 2.11.0 for PyTorch >=2.11, but the base image has 2.8.0",
+            ),
+        ),
+        (
+            "requirements.txt",
+            "torch==2.6.0\ntriton~=3.2\n".to_owned(),
+            None,
+        ),
+        (
+            "requirements.txt",
+            "torch==2.6.0\ntriton==3.*\n".to_owned(),
+            None,
+        ),
+        (
+            "requirements.txt",
+            "torch==2.6.0\ntriton~=3.3\n".to_owned(),
+            Some("error: `torch==2.6.0` requires triton 3.2.0, but `triton~=3.3` is requested"),
+        ),
+        (
+            "Dockerfile",
+            "FROM python:3.12\nRUN uv pip install --system vllm==0.11.0 --torch-backend=auto\n"
+                .to_owned(),
+            Some(
+                "warning: uv chooses a CPU build of PyTorch for `vllm==0.11.0` in a build, which has no driver",
+            ),
+        ),
+    ] {
+        let (_, said) = said(name, &text);
+        let expected: Vec<&str> = expected.into_iter().collect();
+        assert_eq!(said, expected, "{text}");
+    }
+}
+
+#[test]
+fn no_release_from_before_the_framework_is_proposed() {
+    let files = directory(&[("requirements.txt", "torch==2.12.0\nvllm==0.20.0\n")]);
+    let (_, report) = json(files.path(), &["requirements.txt"]);
+    let findings = report["files"][0]["findings"].as_array().unwrap();
+    let helps = findings.iter().filter_map(|it| it["help"].as_str());
+    let helps: Vec<&str> = helps.filter(|it| it.contains("PyTorch")).collect();
+    assert_eq!(helps, ["use PyTorch 2.11.0"]);
+}

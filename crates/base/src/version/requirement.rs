@@ -100,6 +100,13 @@ fn written(text: &str) -> Result<&str, String> {
         Some(inner) => inner.strip_suffix(')').ok_or("a `)` is missing")?.trim(),
         None => text,
     };
+    let is_single = |it: &str| {
+        let rest = it.trim().strip_prefix('=');
+        rest.is_some_and(|it| !it.starts_with('='))
+    };
+    if text.split(',').any(is_single) {
+        return Err("a version is pinned with `==`, not with `=`".to_owned());
+    }
     match text.chars().next().filter(|c| !"=<>!~".contains(*c)) {
         Some(wrong) => Err(format!(
             "expected a comparison such as `==` after the name, found `{wrong}`"
