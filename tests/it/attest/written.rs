@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{BUNDLE, Place, image, push_bundle, statement, text};
 use crate::program::imgcheck;
+use testkit::{Compression, Image, oci_layout, write_directory};
 
 const FACTS: &str = "application/vnd.imgcheck.facts.v1";
 
@@ -342,4 +343,35 @@ fn without_a_registry_the_statements_go_to_a_file() {
     let (code, _, errors) = place.verify("own", &[]);
     assert_eq!(code, 3);
     assert!(errors.contains("nobody attested this image"), "{errors}");
+}
+
+/// A layout with a tag alone does not say of which repository the image is.
+#[test]
+fn a_statement_names_no_repository_that_nobody_gave() {
+    let place = Place::new(true);
+    let tagged = Image {
+        reference: Some("v2.9".to_owned()),
+        ..image("amd64")
+    };
+    let layout = tempfile::tempdir().unwrap();
+    write_directory(
+        layout.path(),
+        &oci_layout(&[tagged], Compression::Plain, false),
+    );
+    let attest = |more: &[&str]| {
+        let output = imgcheck()
+            .args(["attest", &format!("oci:{}", layout.path().display())])
+            .arg("--key")
+            .arg(place.key("own.pem"))
+            .arg("--output")
+            .arg(place.key("bundles.jsonl"))
+            .args(more)
+            .output()
+            .unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, errors) = attest(&[]);
+    assert_eq!(code, Some(3));
+    assert!(errors.contains("`--as REPOSITORY:TAG`"), "{errors}");
+    assert_eq!(attest(&["--as", "team/train:v2.9"]).0, Some(0));
 }

@@ -13,6 +13,7 @@ use crate::read::source_request;
 use crate::{Checker, Format, ImageRequest, Subject, View};
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::reference::name::Name;
+use imgcheck_base::reference::only_tag;
 use imgcheck_layer::cache;
 use imgcheck_model::finding::{IgnoredFinding, Severity};
 use imgcheck_report::{ImageReport, Verdict};
@@ -150,6 +151,12 @@ impl Attesting<'_> {
             )
             .with_help("push it to a registry, or save it as an OCI layout")
         })?;
+        let judged = report.facts.reference.as_deref();
+        if judged.is_some_and(|it| only_tag::tag(it).is_some()) {
+            let problem = "only its tag is known, and a statement names the image";
+            return Err(Error::unsupported(name, problem)
+                .with_help("name it: `--as REPOSITORY:TAG`, as it will be pulled"));
+        }
         let manifest = self.manifest(&digest)?;
         let layers = facts.encode_layers()?;
         let facts_bytes = layers.iter().map(Vec::len).sum();
