@@ -95,6 +95,7 @@ pub fn fuzz(text: &str) {
     let driver = stack.driver_floor(None, &tables.toolkits);
     let targets: Vec<Target> = image.targets.iter().map(target).collect();
     let evidence = TargetInput {
+        toolkit: None,
         depth: Depth::Default,
         gpu: &stack.gpu,
         loader: Some(&loader),

@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use super::driver_version::DriverVersion;
 use super::facts::DriverFacts;
 use super::gpu::{Gpu, Segment};
-use super::judge::TargetInput;
+use super::input::TargetInput;
 use super::pairs::contradictions;
 use super::tables::Tables;
 use crate::stack::container_toolkit::Host;

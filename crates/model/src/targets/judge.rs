@@ -10,11 +10,11 @@ use super::facts::{
     CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Support, TargetFacts,
 };
 use super::gpu::Gpu;
+use super::input::TargetInput;
 use super::tables::Tables;
 use super::target::Target;
-use crate::process::LoaderFacts;
 use crate::process::facts::{ObjectFacts, ProcessFacts};
-use crate::stack::{self, Component, ContainerToolkit, Coverage, DriverFloor, LibraryCoverage};
+use crate::stack::{Coverage, LibraryCoverage};
 use imgcheck_base::lexical::name_of;
 use imgcheck_base::spelling::InvalidInput;
 use imgcheck_base::version::newer;
@@ -23,23 +23,6 @@ use imgcheck_elf::facts::GpuCode;
 
 /// Directory of the PyTorch package.
 const TORCH: &str = "torch";
-
-/// The facts of an image that decide.
-#[derive(Debug, Clone, Copy)]
-pub struct TargetInput<'i> {
-    /// How much of each file was read.
-    pub depth: Depth,
-    /// GPU code of its files.
-    pub gpu: &'i stack::Gpu,
-    /// The loader model of the image.
-    pub loader: Option<&'i LoaderFacts>,
-    /// The components of the image.
-    pub stack: &'i [Component],
-    /// The driver that it requires.
-    pub driver: Option<&'i DriverFloor>,
-    /// What it requests from the container toolkit; `None` if that is unknown.
-    pub toolkit: Option<&'i ContainerToolkit>,
-}
 
 /// Judges an image on each target.
 ///

@@ -8,6 +8,7 @@ mod facts;
 mod gpu;
 mod gpu_names;
 mod gpu_table;
+mod input;
 mod judge;
 pub mod nodes;
 mod pairs;
@@ -24,7 +25,8 @@ pub use facts::{CodeKind, DriverFacts, GpuFacts, LibraryCode, PackageCode, Suppo
 pub use gpu::{Capability, Gpu, Segment};
 pub use gpu_names::GpuNames;
 pub use gpu_table::GpuTable;
-pub use judge::{TargetInput, judge};
+pub use input::TargetInput;
+pub use judge::judge;
 pub use tables::Tables;
 pub use target::Target;
 pub use unselectable::unselectable;

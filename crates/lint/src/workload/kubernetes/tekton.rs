@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use super::inline_script::InlineScript;
 use super::references::References;
 use imgcheck_base::document::{Node, Value};
+use references::{GROUP, TASKS};
 
-/// The API group.
-const GROUP: &str = "tekton.dev";
 /// The fields of a step in which parameters are replaced.
 const FIELDS: [&str; 6] = ["image", "command", "args", "env", "workingDir", "script"];
 /// Where the files of scripts are, each with a random end of its name, and what runs one without `#!` (tektoncd/pipeline, pkg/pod/script.go,
@@ -30,8 +29,6 @@ const VARIABLES: [&str; 9] = [
     "tasks",
     "workspaces",
 ];
-/// The lists of the tasks of a pipeline.
-const TASKS: [&str; 2] = ["tasks", "finally"];
 /// Maximum number of bytes that values may add to a document.
 const MAX_ADDED: usize = 1 << 20;
 

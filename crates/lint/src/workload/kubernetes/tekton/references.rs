@@ -1,8 +1,12 @@
 //! Tasks and pipelines that others refer to: `taskRef` and `pipelineRef` (Tekton, "TaskRuns", "PipelineRuns", "Pipelines").
 
 use super::super::references::References;
-use super::{GROUP, TASKS};
 use imgcheck_base::document::{Node, Value};
+
+/// The API group.
+pub(super) const GROUP: &str = "tekton.dev";
+/// The lists of the tasks of a pipeline.
+pub(super) const TASKS: [&str; 2] = ["tasks", "finally"];
 
 /// Puts the specifications of tasks and pipelines in the place of the references to them.
 pub(super) fn resolve(spec: &mut Node, references: &mut References) {
