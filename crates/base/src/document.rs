@@ -142,6 +142,13 @@ impl Node {
         }
     }
 
+    /// Takes the value of a key away.
+    pub fn clear(&mut self, key: &str) {
+        if let Some(value) = self.at_mut(&[key]) {
+            value.value = Value::Null;
+        }
+    }
+
     /// Gives it, and what is in it, the position of something else.
     pub fn place_at(&mut self, span: &Range<usize>) {
         self.span = span.clone();

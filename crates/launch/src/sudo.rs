@@ -102,7 +102,7 @@ pub(crate) fn apply(
             break;
         };
         if name == "PATH" && secure.as_deref().is_some_and(|it| it != value) {
-            return Err("it looks the command up in another PATH than it sets".to_owned());
+            return Err("it searches one PATH for the command and sets another".to_owned());
         }
         process.set(name, value, call.from);
         rest.remove(0);

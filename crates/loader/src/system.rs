@@ -116,7 +116,7 @@ pub struct System<'r> {
     pub budget: ProcessBudget,
     /// The program, as errors name it.
     pub subject: String,
-    /// Stands in for a program of which nothing is known.
+    /// Used in place of an unknown program.
     pub(crate) plain_program: ElfFacts,
     /// The directories that are searched last, in order.
     pub(crate) default_directories: Vec<String>,

@@ -18,10 +18,7 @@ impl ModuleFacts {
     /// # Errors
     /// The source is deeply nested, and a thread with a large stack cannot be started.
     pub fn of(source: &str) -> io::Result<Self> {
-        if source.len() as u64 > Self::MOST_BYTES {
-            return Ok(ModuleFacts::unread(Unread::TooLong));
-        }
-        examine(&Outline::of(source))
+        bounded(source, Outline::of)
     }
 
     /// The same with the newer syntax of all functions, which takes several times as long.
@@ -29,10 +26,15 @@ impl ModuleFacts {
     /// # Errors
     /// As [`of`](Self::of).
     pub fn of_whole(source: &str) -> io::Result<Self> {
-        if source.len() as u64 > Self::MOST_BYTES {
-            return Ok(ModuleFacts::unread(Unread::TooLong));
-        }
-        examine(&Outline::whole(source))
+        bounded(source, Outline::whole)
+    }
+}
+
+/// The facts of a source that is not too long.
+fn bounded<'t>(source: &'t str, outline: fn(&'t str) -> Outline<'t>) -> io::Result<ModuleFacts> {
+    match source.len() as u64 > ModuleFacts::MOST_BYTES {
+        true => Ok(ModuleFacts::unread(Unread::TooLong)),
+        false => examine(&outline(source)),
     }
 }
 

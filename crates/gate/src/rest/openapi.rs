@@ -73,7 +73,7 @@ pub fn openapi() -> String {
             }},
             "/v1/events": {"post": {
                 "operationId": "events",
-                "summary": "Tell of images that were pushed",
+                "summary": "Report pushed images",
                 "description": "Events of distribution, Harbor and CloudEvents. What is unknown is accepted and ignored.",
                 "parameters": [
                     parameter("ce-type", "header", "The type of a CloudEvent in binary mode", text(), false),

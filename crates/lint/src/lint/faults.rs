@@ -155,7 +155,7 @@ pub struct OtherCuda {
     pub location: Location,
 }
 
-/// A library of another major than a package needs.
+/// A library whose major version is not the one a package needs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SystemLibrary {

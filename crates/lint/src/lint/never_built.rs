@@ -60,7 +60,7 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     certain.filter_map(fault).collect()
 }
 
-/// Files of wheels for another Python than the stage has.
+/// Wheel files that do not fit the Python of the stage.
 fn for_other_pythons(stage: &Stage) -> Vec<NeverBuilt> {
     let pins: Vec<&Pin> = stage.pins.iter().collect();
     let files = pins.iter().filter(|pin| !pin.conditional);

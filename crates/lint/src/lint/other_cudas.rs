@@ -126,7 +126,7 @@ impl Installed<'_> {
             .then(|| self.found("cpu", base))
     }
 
-    /// An address below that of the publisher's indexes that is none: the indexes are named like `cu126`.
+    /// An address below the publisher's indexes that is not an index itself: those have names like `cu126`.
     fn elsewhere(&self, knowledge: &PinKnowledge) -> Option<OtherCuda> {
         let index = self.pin.index.as_deref()?;
         let scheme = index.strip_prefix("https://");

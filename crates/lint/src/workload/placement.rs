@@ -11,7 +11,7 @@ use imgcheck_model::targets::nodes::{Node, Taint};
 pub struct Placement {
     /// Labels that the node must have.
     pub selector: BTreeMap<String, String>,
-    /// Of these lists of requirements, the node must meet one; empty if there are none.
+    /// The node must meet one of these lists of requirements; empty if any node will do.
     pub affinity: Vec<Vec<Requirement>>,
     /// Taints that the Pod tolerates.
     pub tolerations: Vec<Toleration>,

@@ -45,15 +45,12 @@ impl<'r> Explainer<'_, '_, 'r> {
         let known = self.pythons.knowledge.distribution_of(&missing.module);
         let requirement = own.and_then(|it| requirement(it, &known));
         let bringing = self.installed(&known);
-        let (reason, blamed) = match self.blamed(interpreter, missing, raises) {
-            Some((reason, blamed)) => (reason, Some(blamed)),
-            None => (AbsenceReason::default(), None),
-        };
+        let blamed = self.blamed(interpreter, missing, raises);
         let (reason, elsewhere) = match blamed {
-            Some(file) => (reason, file.map(Node::path).unwrap_or_default()),
+            Some((reason, file)) => (reason, file.map(Node::path).unwrap_or_default()),
             None => self.reason(missing, &known, bringing),
         };
-        let blamed = blamed.flatten();
+        let blamed = blamed.and_then(|(_, file)| file);
         // A name that no table has may be that of a module of the program.
         let top = missing.module.split('.').next().unwrap_or_default();
         let is_guess = self.is_command && own.is_none() && known == normalized(top);
@@ -89,7 +86,7 @@ impl<'r> Explainer<'_, '_, 'r> {
         }
     }
 
-    /// Why an import fails because of another file than the importing one, and that file; no file for the code after `-c`.
+    /// The file to change if it is not the importing one, and what is wrong with it; no file for the code after `-c`.
     fn blamed(
         &self,
         interpreter: &Interpreter<ImageFiles<'_, 'r>>,

@@ -45,7 +45,7 @@ pub struct ImportFailure {
     pub requirement: String,
     /// Why the module is absent.
     pub reason: AbsenceReason,
-    /// Where a copy is that this Python does not see, the release that removed it, or the library that is missing; empty if there is none.
+    /// The file to change, the copy that this Python does not see, the Python that removed the module, or the missing library; else empty.
     pub elsewhere: String,
     /// What the source has that this release of Python does not accept.
     #[serde(skip_serializing_if = "Option::is_none")]

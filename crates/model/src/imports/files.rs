@@ -6,14 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use imgcheck_base::error::{Error, Result};
-use imgcheck_base::lexical::directory_of;
-use imgcheck_image::{Access, Content, Credentials, Node, RootFilesystem};
+use imgcheck_image::{Content, Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
 use imgcheck_python::run::{Files, Found};
 
 use super::listing::Listing;
 use super::loader::PythonLoader;
 use super::pythons::Reader;
+use crate::process::Looker;
+
+/// Directories of installed packages.
+const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
 
 /// The facts of a source that is no part of a package.
 ///
@@ -166,21 +169,15 @@ impl<'r> Files for ImageFiles<'_, 'r> {
         self.sources.borrow().get(&file)?.clone()
     }
 
-    /// Packages are those of [`Unreadable`](crate::process::facts::Unreadable).
+    /// Packages are judged with the processes, as [`Unreadable`](crate::process::facts::Unreadable).
     fn is_unreadable(&self, source: Node<'r>) -> bool {
-        let path = source.path();
-        let is_package = ["site-packages", "dist-packages"]
-            .iter()
-            .any(|it| path.contains(it));
-        let compiled = format!(
-            "{}/__pycache__/{}.cpython-{}.pyc",
-            directory_of(&path),
-            source.name().trim_end_matches(".py"),
-            self.release.replace('.', "")
-        );
-        !is_package
-            && !source.allows(self.user, Access::Read)
-            && self.root.resolve(&compiled).is_err()
+        let looker = Looker {
+            root: self.root,
+            user: self.user,
+            release: &self.release,
+        };
+        let is_of_package = |path: String| PACKAGES.iter().any(|it| path.contains(it));
+        !looker.runs(source) && !is_of_package(source.path())
     }
 
     fn unloadable(&self, extension: Node<'r>) -> Option<String> {

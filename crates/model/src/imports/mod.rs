@@ -223,8 +223,8 @@ impl<'r> Run<'_, '_, '_, 'r> {
         imports.lookups += interpreter.lookups();
         let explainer = self.explainer(program, is_command);
         let failure = explainer.outcome(interpreter, outcome);
-        let is_asked = self.pythons.is_asked && !is_command;
-        if self.pythons.trees && (is_asked || !self.pythons.is_asked) {
+        let is_asked = self.pythons.is_asked;
+        if self.pythons.trees && !(is_asked && is_command) {
             let similar = || similar(program, &self.search.path, self.files);
             imports.trees.push(ImportTree {
                 failures: failure.iter().map(ImportFailure::shown).collect(),

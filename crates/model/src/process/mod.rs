@@ -35,5 +35,6 @@ pub use facts::LoaderFacts;
 pub use knowledge::Knowledge;
 pub use model::Programs;
 pub(crate) use model::systems_of;
+pub(crate) use permissions::Looker;
 pub use playback::{Cause, DriverRequest, LoadFailure, Playback};
 pub use program::ModeledProcess;

@@ -61,17 +61,17 @@ pub(super) fn find(
 }
 
 /// Looks at files as the user does.
-struct Looker<'l, 'r> {
-    root: &'r RootFilesystem<'r>,
-    user: &'l Credentials,
+pub(crate) struct Looker<'l, 'r> {
+    pub root: &'r RootFilesystem<'r>,
+    pub user: &'l Credentials,
     /// Release of Python: `3.11`.
-    release: &'l str,
+    pub release: &'l str,
 }
 
 impl<'r> Looker<'_, 'r> {
     /// Whether Python can run a source file: if it may not read it, there may be a compiled one, which is used if the source has not changed
     /// since (`SourceLoader.get_code` of importlib).
-    fn runs(&self, source: Node) -> bool {
+    pub fn runs(&self, source: Node) -> bool {
         source.allows(self.user, Access::Read) || self.is_compiled(source)
     }
 

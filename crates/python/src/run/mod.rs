@@ -7,17 +7,18 @@
 mod blocks;
 mod execute;
 mod failure;
+mod files;
 mod module;
 mod names;
 mod platform;
 mod search;
 
 use std::collections::BTreeSet;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
 pub use failure::{Failure, Missing, PERMISSION_ERROR, Place, SYNTAX_ERROR};
+pub use files::{Files, Found, Source};
 use module::{Located, State, Table};
 pub use module::{Module, ModuleKind};
 pub use platform::Platform;
@@ -30,64 +31,6 @@ const MAIN: &str = "__main__";
 
 /// The innermost imports that a failure names.
 const MOST_PLACES: usize = 12;
-
-/// The directories and modules of a file system.
-pub trait Files {
-    /// A file or directory. The same one is always equal.
-    type File: Copy + Eq + Hash;
-
-    /// What Python finds for a module in a directory: a package, else a file.
-    fn find(&self, directory: Self::File, name: &str) -> Option<Found<Self::File>>;
-
-    /// The facts of a source; `None` if it was not read.
-    fn facts(&self, file: Self::File) -> Option<Arc<ModuleFacts>>;
-
-    /// Whether the user certainly may not read a source, and no compiled file takes its place.
-    fn is_unreadable(&self, _source: Self::File) -> bool {
-        false
-    }
-
-    /// The library without which the loader certainly does not load an extension module.
-    fn unloadable(&self, _extension: Self::File) -> Option<String> {
-        None
-    }
-
-    /// The library without which `dlopen` of a name certainly fails.
-    fn unopenable(&self, _name: &str) -> Option<String> {
-        None
-    }
-}
-
-/// What a directory has for the name of a module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found<F> {
-    /// A package: its directory and its `__init__`.
-    Package(F, Source<F>),
-    /// A module in one file.
-    Module(Source<F>),
-    /// A directory without `__init__`.
-    Directory(F),
-}
-
-/// The file of a module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source<F> {
-    /// A `.py` file.
-    Text(F),
-    /// An extension module, or one that is compiled.
-    Binary(F),
-    /// An extension module, and the source beside it that it is compiled from (mypyc, Cython).
-    Compiled(F, F),
-}
-
-impl<F: Copy + Eq> Source<F> {
-    fn has(self, file: F) -> bool {
-        match self {
-            Source::Text(it) | Source::Binary(it) => it == file,
-            Source::Compiled(one, other) => one == file || other == file,
-        }
-    }
-}
 
 /// How an interpreter finds modules.
 #[derive(Debug, Clone)]
@@ -291,9 +234,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
         );
         if let Some(library) = library {
             let failure = self.unloaded(failure::IMPORT_ERROR, name, library);
-            let state = State::Failed(failure.clone(), self.changes());
-            self.modules.set(name, state);
-            return Outcome::Failed(failure);
+            return self.fail(name, failure);
         }
         match is_executed {
             true => self.execute(name),
@@ -310,15 +251,15 @@ impl<'f, F: Files> Interpreter<'f, F> {
     /// Executes a module that is in the table.
     fn execute(&mut self, name: &str) -> Outcome {
         let module = self.modules.get(name);
+        let facts = module.and_then(|it| it.facts.clone());
         let source = module.filter(|it| it.kind == ModuleKind::Source);
-        let source = source.and_then(|it| it.file);
-        if source.is_some_and(|it| self.files.is_unreadable(it)) {
+        if source
+            .and_then(|it| it.file)
+            .is_some_and(|it| self.files.is_unreadable(it))
+        {
             let failure = self.failure(PERMISSION_ERROR, name, None);
-            let state = State::Failed(failure.clone(), self.changes());
-            self.modules.set(name, state);
-            return Outcome::Failed(failure);
+            return self.fail(name, failure);
         }
-        let facts = self.modules.get(name).and_then(|it| it.facts.clone());
         // The parser knows Python 3 only.
         let is_invalid = facts.as_ref().is_some_and(|it| it.is_invalid());
         let release = self.search.platform.release;
@@ -330,9 +271,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 ..Missing::default()
             };
             let failure = self.raised(SYNTAX_ERROR, missing);
-            let state = State::Failed(failure.clone(), self.changes());
-            self.modules.set(name, state);
-            return Outcome::Failed(failure);
+            return self.fail(name, failure);
         }
         let Some(facts) = facts.filter(|it| it.unread.is_none()) else {
             // It may change anything.
@@ -353,12 +292,15 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 self.modules.set(name, State::Done);
                 Outcome::Imported
             }
-            Err(failure) => {
-                let state = State::Failed(failure.clone(), self.changes());
-                self.modules.set(name, state);
-                Outcome::Failed(failure)
-            }
+            Err(failure) => self.fail(name, failure),
         }
+    }
+
+    /// Ends the import of a module that is in the table.
+    fn fail(&mut self, name: &str, failure: Arc<Failure>) -> Outcome {
+        let state = State::Failed(failure.clone(), self.changes());
+        self.modules.set(name, state);
+        Outcome::Failed(failure)
     }
 
     fn take_effects(&mut self, name: &str, facts: &ModuleFacts) {

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-/// The parts of a list as one text; what is not read stands in braces.
+/// The parts of a list as one text, with unread parts in braces.
 fn written(text: &str, list: &Requirements<'_>) -> String {
     let parts = list.parts.iter().map(|part| match part {
         Part::Requirement { text, .. } => (*text).to_owned(),

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use calls::Calls;
 use imgcheck_base::document::{Node, Value};
-use steps::{clear, steps};
+use steps::steps;
 use text::{Parameters, Values, is_open, substituted};
 
 use super::inline_script::InlineScript;
@@ -73,7 +73,7 @@ fn with_runs(mut object: Node, path: &[&str]) -> Option<Node> {
     let mut room = MAX_COPIED;
     let runs = all.iter().flat_map(|it| {
         let mut template = it.clone();
-        FOLLOWED.iter().for_each(|it| clear(&mut template, it));
+        FOLLOWED.iter().for_each(|it| template.clear(it));
         copies(&template, &calls, &mut room)
     });
     let mut runs: Vec<Node> = runs.collect();
@@ -83,7 +83,7 @@ fn with_runs(mut object: Node, path: &[&str]) -> Option<Node> {
     let spec = object.at_mut(path)?;
     ["arguments", "templateDefaults"]
         .iter()
-        .for_each(|it| clear(spec, it));
+        .for_each(|it| spec.clear(it));
     spec.set("templates", Node { span, value: runs });
     Some(object)
 }
@@ -102,7 +102,7 @@ fn with_defaults(template: &Node, defaults: &Node) -> Node {
     patch::apply(&mut merged, template);
     merged.span = template.span.clone();
     let others = KINDS.iter().filter(|it| template.get(it).is_none());
-    others.for_each(|it| clear(&mut merged, it));
+    others.for_each(|it| merged.clear(it));
     merged
 }
 

@@ -13,6 +13,8 @@ use references::{GROUP, TASKS};
 
 /// The fields of a step in which parameters are replaced.
 const FIELDS: [&str; 6] = ["image", "command", "args", "env", "workingDir", "script"];
+/// The lists of the containers of a task.
+const CONTAINERS: [&str; 2] = ["steps", "sidecars"];
 /// Where the files of scripts are, each with a random end of its name, and what runs one without `#!` (tektoncd/pipeline, pkg/pod/script.go,
 /// `convertListOfSteps`).
 const SCRIPT: &str = "/tekton/scripts/script";
@@ -116,19 +118,17 @@ fn of_task(task: &Node, outer: &Parameters) -> Parameters {
 }
 
 fn replace_in_task(task: &mut Node, parameters: &Parameters, room: &mut usize) {
-    for step in task.items_at_mut(&["steps"]) {
-        replace_in_step(step, parameters, room);
-        start_script(step);
+    for list in CONTAINERS {
+        for container in task.items_at_mut(&[list]) {
+            replace_in_step(container, parameters, room);
+            start_script(container);
+            if let Some(resources) = container.get("computeResources").cloned() {
+                container.set("resources", resources);
+            }
+        }
     }
     if let Some(template) = task.at_mut(&["stepTemplate"]) {
         replace_in_step(template, parameters, room);
-    }
-    for sidecar in task.items_at_mut(&["sidecars"]) {
-        replace_in_step(sidecar, parameters, room);
-        start_script(sidecar);
-        if let Some(resources) = sidecar.get("computeResources").cloned() {
-            sidecar.set("resources", resources);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use imgcheck_base::document::{Node, Value};
 
 use super::super::patch;
 use super::super::references::References;
-use super::steps::{clear, steps_mut};
+use super::steps::steps_mut;
 
 /// Maximum number of templates that are taken over.
 const MAX_TEMPLATES: usize = 1000;
@@ -110,13 +110,13 @@ impl<'o> Resolver<'_, 'o> {
             if let Some(local) = inner.text_of("template").map(str::to_owned) {
                 let mut beside = reference.clone();
                 beside.set("template", text(local));
-                clear(inner, "template");
+                inner.clear("template");
                 inner.set("templateRef", beside);
             }
         }
         let name = format!("{holder}/{name}");
         template.set("name", text(name.clone()));
-        clear(step, "templateRef");
+        step.clear("templateRef");
         step.set("template", text(name));
         Some(template)
     }

@@ -1,4 +1,4 @@
-//! The steps of a template, and values of a template that are taken away.
+//! The steps of a template.
 
 use imgcheck_base::document::{Node, Value};
 
@@ -32,11 +32,4 @@ pub(super) fn steps_mut(template: &mut Node) -> Vec<&mut Node> {
         }
     }
     found
-}
-
-/// Takes the value of a key away.
-pub(super) fn clear(map: &mut Node, key: &str) {
-    if let Some(value) = map.at_mut(&[key]) {
-        value.value = Value::Null;
-    }
 }

@@ -1,7 +1,7 @@
 //! Tasks and pipelines that others refer to: `taskRef` and `pipelineRef` (Tekton, "TaskRuns", "PipelineRuns", "Pipelines").
 
 use super::super::references::References;
-use imgcheck_base::document::{Node, Value};
+use imgcheck_base::document::Node;
 
 /// The API group.
 pub(super) const GROUP: &str = "tekton.dev";
@@ -32,9 +32,11 @@ fn replace(at: &mut Node, key: &str, kind: &str, becomes: &str, references: &mut
         return;
     }
     if let Some(resolver) = reference.text_of("resolver") {
-        let name = resolved_name(&reference).unwrap_or_default();
-        let title = format!("{kind} {name} of the resolver {resolver}");
-        references.miss(title.replace("  ", " "), &reference);
+        let named = match resolved_name(&reference) {
+            Some(name) => format!("{kind} {name}"),
+            None => kind.to_owned(),
+        };
+        references.miss(format!("{named} of the resolver {resolver}"), &reference);
         return;
     }
     let kind = reference.text_of("kind").unwrap_or(kind);
@@ -43,9 +45,7 @@ fn replace(at: &mut Node, key: &str, kind: &str, becomes: &str, references: &mut
         let mut found = found.clone();
         found.place_at(&reference.span);
         at.set(becomes, found);
-        if let Some(reference) = at.at_mut(&[key]) {
-            reference.value = Value::Null;
-        }
+        at.clear(key);
     }
 }
 
