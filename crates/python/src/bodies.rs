@@ -123,7 +123,10 @@ impl<'t> Bodies<'t> {
                     .iter()
                     .any(|it| self.imported.contains(&(*it, *name)))
             };
-            body.matters || executed.contains(body.name) || body.changed.iter().any(is_imported)
+            body.matters
+                || body.name == "__getattr__"
+                || executed.contains(body.name)
+                || body.changed.iter().any(is_imported)
         };
         let numbered = self.all.iter().enumerate();
         let idle = numbered.filter(|(at, body)| !matters(at + 1, body));

@@ -1,7 +1,10 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
+mod getattr;
 mod meaning;
 mod names;
+mod own;
+mod unchanged;
 mod visit;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,6 +83,12 @@ pub(crate) struct Effects<'a> {
     statement: TextSize,
     /// From where on the module may have names that its text does not show.
     dynamic_names: Option<TextSize>,
+    /// From where on it may have a `__getattr__`.
+    getattr: Option<TextSize>,
+    /// The names that its `__getattr__` answers; none if it may answer any.
+    answered: BTreeSet<&'a str>,
+    /// Whether the current function has a variable with the name `globals`.
+    has_local_globals: bool,
     /// Whether it has `from M import *`.
     has_stars: bool,
     /// Names of imported modules and objects, with the number of the function around; 0 if there is none.
@@ -92,8 +101,9 @@ pub(crate) struct Effects<'a> {
     changing: BTreeSet<(Change, &'a str)>,
     /// Functions and methods that the module calls when it is executed, and whether only as a program.
     called: BTreeSet<(bool, &'a str)>,
-    /// Code that may bring modules without files: the outermost function around it, if there is one, and where that or else the code starts.
-    submodules: BTreeMap<Option<&'a str>, TextSize>,
+    /// Code that may bring modules without files: the outermost function around it, if there is one, how all of them begin, and where the function or
+    /// else the code starts.
+    submodules: BTreeMap<(Option<&'a str>, String), TextSize>,
     /// Names that have one meaning; `None` for others.
     plain: BTreeMap<&'a str, Option<Meaning<'a>>>,
     /// The outermost function around.
@@ -105,13 +115,15 @@ pub(crate) struct Effects<'a> {
 }
 
 impl<'a> Effects<'a> {
-    pub fn of(source: &str, body: &'a [Stmt]) -> Self {
-        let is_in = |trick: &&str| memmem::find(source.as_bytes(), trick.as_bytes()).is_some();
+    pub fn of(outline: &Outline, body: &'a [Stmt]) -> Self {
+        let text = outline.text().as_bytes();
+        let is_in = |trick: &&str| memmem::find(text, trick.as_bytes()).is_some();
         let mut effects = Effects {
             has_tricks: [WALRUS].iter().chain(&TRICKS).any(is_in),
             ..Effects::default()
         };
         effects.visit_body(body);
+        effects.follow_getattr(outline.source());
         effects
     }
 
@@ -134,19 +146,20 @@ impl<'a> Effects<'a> {
         };
         let [changes_search, adds_finders] = Change::ALL.map(|it| does(false, it));
         let as_main = Change::ALL.iter().any(|it| does(true, *it));
-        let mut dynamic: Vec<(TextSize, &str)> = self
+        let mut dynamic: Vec<(TextSize, &str, &String)> = self
             .submodules
             .iter()
-            .map(|(function, start)| (*start, function.unwrap_or_default()))
+            .map(|((function, prefix), start)| (*start, function.unwrap_or_default(), prefix))
             .collect();
         dynamic.sort_unstable();
         let place = self.dynamic_names.map(|offset| outline.place(offset));
         let dynamic_names_from = place.map(|place| Lines::of(outline.source()).at(place));
         let dynamic = dynamic
             .into_iter()
-            .map(|(start, function)| DynamicSubmodules {
+            .map(|(start, function, prefix)| DynamicSubmodules {
                 line: lines.at(outline.place(start)),
                 function: function.to_owned(),
+                prefix: prefix.clone(),
             });
         let owned = |names: BTreeSet<&str>| names.into_iter().map(str::to_owned).collect();
         ModuleFacts {
@@ -159,6 +172,7 @@ impl<'a> Effects<'a> {
             has_search_changing_functions: !self.changing.is_empty(),
             changes_search_as_main: changes_search || adds_finders || as_main,
             names: owned(self.names),
+            answered: owned(self.answered),
             patched: owned(patched),
             ..self.facts
         }
@@ -172,22 +186,45 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// Notes code that may bring modules without files.
-    fn brings_submodules(&mut self) {
+    /// Notes code that may bring modules without files, all of whose names go on with `prefix` after that of this one.
+    fn brings_submodules(&mut self, prefix: &str) {
         let start = self.start();
-        self.submodules.entry(self.function).or_insert(start);
+        let code = (self.function, prefix.to_owned());
+        self.submodules.entry(code).or_insert(start);
     }
 
     /// Notes code that may change where modules below this one are found.
     fn uses_path(&mut self) {
         self.facts.uses_path = true;
-        self.brings_submodules();
+        self.brings_submodules("");
     }
 
     /// Notes code that may bind names which the text does not show.
     fn may_bind_any_name(&mut self) {
         let known = self.dynamic_names.unwrap_or(TextSize::new(u32::MAX));
         self.dynamic_names = Some(self.start().min(known));
+    }
+
+    /// Notes which names a `__getattr__` answers, or that it may answer any.
+    fn follow_getattr(&mut self, source: &str) {
+        let Some(start) = self.getattr else {
+            return;
+        };
+        let constant = |name: &str| match self.plain.get(name)? {
+            Some(Meaning::Constant(value)) if unchanged::is_unchanged(source, name) => Some(*value),
+            _ => None,
+        };
+        let answered = match self.plain.get(GETATTR) {
+            Some(Some(Meaning::Function(function))) => getattr::answered(function, &constant),
+            _ => None,
+        };
+        match answered {
+            Some(names) => self.answered = names,
+            None => {
+                let known = self.dynamic_names.unwrap_or(start);
+                self.dynamic_names = Some(start.min(known));
+            }
+        }
     }
 
     /// From where on constants may have other values.
@@ -234,14 +271,12 @@ impl<'a> Effects<'a> {
     fn name(&mut self, name: &'a str, context: ExprContext) {
         match (name, context) {
             (_, ExprContext::Store) => self.bind(name),
+            ("globals", _) if self.has_local_globals => {}
             ("globals" | "exec", _) => {
                 self.may_bind_any_name();
                 if self.function.is_none() {
                     self.dynamic_from.get_or_insert(self.statement);
                 }
-            }
-            ("vars" | "locals", _) if self.function.is_none() => {
-                self.may_bind_any_name();
             }
             ("addsitedir", _) => self.change(Change::Path),
             ("global_enum", _) => self.may_bind_any_name(),
@@ -259,7 +294,7 @@ impl<'a> Effects<'a> {
                 self.change(Change::Path);
             }
             "meta_path" | "path_hooks" if is_attribute(expression, "sys", name) => {
-                self.brings_submodules();
+                self.brings_submodules("");
                 self.change(Change::Finders);
             }
             "__path__" | "declare_namespace" => self.uses_path(),
@@ -277,22 +312,6 @@ impl<'a> Effects<'a> {
     fn subscript(&mut self, subscript: &'a ExprSubscript) {
         if is_attribute(&subscript.value, "sys", "path") && subscript.ctx != ExprContext::Load {
             self.change(Change::Path);
-        }
-        if !is_attribute(&subscript.value, "sys", "modules") {
-            return;
-        }
-        match &*subscript.slice {
-            Expr::StringLiteral(name) if subscript.ctx == ExprContext::Store => {
-                self.facts.provided.push(name.value.to_str().to_owned());
-            }
-            Expr::StringLiteral(_) => {}
-            key if own_submodule(key).is_some() => self.facts.provided.extend(own_submodule(key)),
-            Expr::Name(name) if name.id == "__name__" => self.may_bind_any_name(),
-            _ if subscript.ctx == ExprContext::Load => self.may_bind_any_name(),
-            _ => {
-                self.may_bind_any_name();
-                self.brings_submodules();
-            }
         }
     }
 
@@ -312,21 +331,6 @@ impl<'a> Effects<'a> {
                 if is_attribute(&method.value, "sys", "path") && CHANGES.contains(&name) {
                     self.change(Change::Path);
                 }
-                if is_attribute(&method.value, "sys", "modules") {
-                    match (name, &*call.arguments.args) {
-                        ("setdefault", [Expr::StringLiteral(name), ..]) => {
-                            self.facts.provided.push(name.value.to_str().to_owned());
-                        }
-                        ("setdefault", [key, ..]) if own_submodule(key).is_some() => {
-                            self.facts.provided.extend(own_submodule(key));
-                        }
-                        ("get", [Expr::StringLiteral(_), ..]) | ("copy" | "keys", _) => {}
-                        _ => {
-                            self.may_bind_any_name();
-                            self.brings_submodules();
-                        }
-                    }
-                }
             }
             Expr::Name(name) if name.id == "setattr" => {
                 if let [object, Expr::StringLiteral(name), ..] = &*call.arguments.args
@@ -340,18 +344,20 @@ impl<'a> Effects<'a> {
     }
 }
 
-/// `.ops` for `f"{__name__}.ops"`.
-fn own_submodule(key: &Expr) -> Option<String> {
+/// What follows `__name__` in `f"{__name__}.ops"`, and whether that is all of it.
+fn own_submodule(key: &Expr) -> Option<(String, bool)> {
     let Expr::FString(text) = key else {
         return None;
     };
     let mut parts = text.value.elements();
-    let (Some(own), Some(rest), None) = (parts.next(), parts.next(), parts.next()) else {
-        return None;
-    };
-    let own = own.as_interpolation()?.expression.as_name_expr()?;
-    let rest = rest.as_literal()?.value.strip_prefix('.')?;
-    (own.id == "__name__").then(|| format!(".{rest}"))
+    let own = parts
+        .next()?
+        .as_interpolation()?
+        .expression
+        .as_name_expr()?;
+    let rest = parts.next()?.as_literal()?.value.to_string();
+    let is_own = own.id == "__name__" && rest.starts_with('.');
+    is_own.then(|| (rest, parts.next().is_none()))
 }
 
 /// The name at the start of `NAME.attribute.attribute`.

@@ -16,8 +16,11 @@ pub struct ModuleFacts {
     /// Names that the module may bind, sorted. Those of `from M import NAME` without `as` are left out: the steps have them.
     pub names: Vec<String>,
     /// The line before which the module certainly has no names that are not listed; `None` if it never has. It may have them because of a
-    /// `__getattr__`, `globals()`, `exec()` or its own entry in `sys.modules`; in a function, the line is that of the outermost one.
+    /// `__getattr__` that may answer any name, `globals()`, `exec()` or its own entry in `sys.modules`; in a function, the line is that of the outermost one.
     pub dynamic_names_from: Option<u32>,
+    /// The names for which its `__getattr__` may return something, sorted; none if it may for any.
+    #[serde(default)]
+    pub answered: Vec<String>,
     /// Modules may be found below the module that have no file there: it uses `__path__` or changes `sys.modules`.
     pub has_dynamic_submodules: bool,
     /// It may change where modules below it are found: it uses `__path__`.
@@ -54,6 +57,9 @@ pub struct DynamicSubmodules {
     pub line: u32,
     /// The name of that function; empty if there is none.
     pub function: String,
+    /// What follows the name of the module in those of all that it brings: `._C.`; empty if that is not known.
+    #[serde(default)]
+    pub prefix: String,
 }
 
 /// An attribute of an imported module that the execution needs: `getLogger` of `logging`.
@@ -181,6 +187,7 @@ impl ModuleFacts {
         let steps: usize = self.steps.iter().map(step).sum();
         let names = [
             &self.names,
+            &self.answered,
             &self.provided,
             &self.patched,
             &self.search_guards,
@@ -189,7 +196,9 @@ impl ModuleFacts {
         let newer = self.newer_syntax.iter();
         let newer: usize = newer.map(|it| size_of_val(it) + it.what.len()).sum();
         let code = self.dynamic_submodules.iter();
-        let code: usize = code.map(|it| size_of_val(it) + it.function.len()).sum();
+        let code: usize = code
+            .map(|it| size_of_val(it) + it.function.len() + it.prefix.len())
+            .sum();
         (size_of::<Self>() + steps + names + newer + code) as u64
     }
 }

@@ -43,7 +43,7 @@ fn bounded<'t>(source: &'t str, outline: fn(&'t str) -> Outline<'t>) -> io::Resu
 pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
     let facts = |parsed: &Parsed<ModModule>| {
         let body = parsed.suite();
-        let effects = Effects::of(outline.text(), body);
+        let effects = Effects::of(outline, body);
         let bound = Bound {
             constants: effects.constants(),
             dynamic_from: effects.dynamic_from(),

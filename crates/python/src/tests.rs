@@ -141,7 +141,6 @@ fn constants_decide() {
         "X = False\n",
         "try:\n    X\nexcept NameError:\n    X = False\n",
         "X = None\n",
-        "def f():\n    globals()['X'] = True\nX = False\n",
     ] {
         assert_eq!(
             decided(&format!("{once}{import}")),
@@ -159,6 +158,7 @@ fn constants_decide() {
         "from a import X\nX = False\n",
         "from a import *\nX = False\n",
         "X = True\nglobals()['x'.upper()] = False\n",
+        "def f():\n    globals()['X'] = True\nX = False\n",
         "",
     ] {
         assert_eq!(
@@ -215,10 +215,10 @@ fn from_where_on_names_are_not_known() {
     );
     assert_eq!(line(&format!("{body}__getattr__, x = attach()\n")), Some(5));
     assert_eq!(
-        line("globals()['x'] = 1\ndef __getattr__(name): pass\n"),
+        line("globals()[x] = 1\ndef __getattr__(name): pass\n"),
         Some(1)
     );
-    let function = "def g():\n    a = 1\n    globals()['x'] = a\n";
+    let function = "def g():\n    a = 1\n    globals()[x] = a\n";
     assert_eq!(line(&format!("{body}{function}")), Some(5));
     assert_eq!(
         line(&format!("{body}class C:\n    exec('x = 1')\n")),
@@ -258,7 +258,16 @@ fn tricks_are_noticed() {
     for source in [
         "def __getattr__(name): pass",
         "__getattr__, __all__ = lazy.attach()",
-        "globals()['x'] = 1",
+        "globals()[x] = 1",
+        "globals().update(x)",
+        "f(globals())",
+        "g = globals",
+        "vars()[x] = 1",
+        "import sys\nm = sys.modules[__name__]",
+        "import sys\nsetattr(sys.modules[__name__], x, 1)",
+        "import sys\nsys.modules[__name__].__class__ = C",
+        "import sys\nvars(sys.modules[__name__]).update(x)",
+        "import sys\nm = sys.modules",
         "exec(text)",
         "import sys\nsys.modules[__name__] = C()",
         "from lazy import __getattr__",
@@ -294,6 +303,15 @@ fn tricks_are_noticed() {
         "import sys\nprint(sys.path)",
         "import sys\ndef f():\n    sys.path.append('x')",
         "import sys\nsys.modules.get('x')",
+        "import sys\nx = {k: v for k, v in sys.modules.items() if k in sys.modules}",
+        "import sys\nfor k in list(sys.modules):\n    del sys.modules[k]",
+        "import sys\nx = getattr(sys.modules[__name__], y)",
+        "import sys\nsys.modules[__name__].x = 1",
+        "import sys\nsetattr(sys.modules[__name__], 'x', 1)",
+        "x = [it for it in globals() if 'x' in globals() and globals()[it]]",
+        "globals()['x'] = globals().get('y')",
+        "def f():\n    globals = {}\n    globals.update(x)",
+        "x = vars(y)",
         "import sys\nfor finder in sys.meta_path:\n    print(finder)",
         "import sys\nx = [it for it in sys.path_hooks]",
         "import sys\nif __name__ == '__main__':\n    sys.path.append('x')",

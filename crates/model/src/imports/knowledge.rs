@@ -52,7 +52,7 @@ struct Finder {
 struct BroughtRow {
     by: String,
     function: String,
-    prefix: String,
+    prefixes: Vec<String>,
     #[allow(dead_code, reason = "for readers of the table")]
     source: String,
 }
@@ -133,7 +133,7 @@ impl Knowledge {
         let rows = self.brought.iter().map(|it| Brought {
             by: it.by.clone(),
             function: it.function.clone(),
-            prefix: it.prefix.clone(),
+            prefixes: it.prefixes.clone(),
         });
         rows.collect()
     }

@@ -1,6 +1,6 @@
 //! What a name of a module means.
 
-use ruff_python_ast::StmtFunctionDef;
+use ruff_python_ast::{Expr, StmtFunctionDef};
 
 /// What a name of a module is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,4 +11,6 @@ pub(super) enum Meaning<'a> {
     Member(&'a str, &'a str),
     /// A function without decorators.
     Function(&'a StmtFunctionDef),
+    /// A list or the like, or a dictionary.
+    Constant(&'a Expr),
 }

@@ -78,12 +78,25 @@ impl<'a> Effects<'a> {
 
     /// Binds a name without a word on what it is.
     fn bind_module(&mut self, name: &'a str) {
+        self.has_local_globals |= name == "globals" && self.function.is_some();
         if self.function.is_none() && self.classes == 0 {
             self.names.insert(name);
             self.constants.insert(name, None);
             if name == GETATTR {
-                self.may_bind_any_name();
+                let start = self.start();
+                self.getattr.get_or_insert(start);
             }
+        }
+    }
+
+    /// Binds a name of the module anywhere.
+    pub(super) fn bind_own(&mut self, name: &'a str) {
+        self.names.insert(name);
+        self.constants.insert(name, None);
+        self.plain.insert(name, None);
+        if name == GETATTR {
+            let start = self.start();
+            self.getattr.get_or_insert(start);
         }
     }
 
@@ -129,7 +142,7 @@ impl<'a> Effects<'a> {
                             self.may_bind_any_name();
                         }
                         "modules" if is_sys => {
-                            self.brings_submodules();
+                            self.brings_submodules("");
                             self.may_bind_any_name();
                         }
                         _ => {}

@@ -29,6 +29,7 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 self.visit_parameters(&function.parameters);
                 self.visit_body(&function.body);
                 self.function = outer;
+                self.has_local_globals &= outer.is_some();
             }
             Stmt::ClassDef(class) => {
                 self.bind(&class.name);
@@ -42,12 +43,17 @@ impl<'a> Visitor<'a> for Effects<'a> {
                     .extend(names.clone().map(|name| (name, None)));
                 self.plain.extend(names.clone().map(|name| (name, None)));
                 if names.clone().any(|it| it == GETATTR) {
-                    self.may_bind_any_name();
+                    let start = self.start();
+                    self.getattr.get_or_insert(start);
                 }
                 self.names.extend(names);
             }
             Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
                 ([Expr::Name(name)], Some(value)) => self.assign(&name.id, value),
+                ([Expr::Name(name)], None) if is_display(&assign.value) => {
+                    self.bind_meaning(&name.id, Some(Meaning::Constant(&assign.value)));
+                    self.visit_expr(&assign.value);
+                }
                 _ => visitor::walk_stmt(self, statement),
             },
             Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
@@ -69,7 +75,17 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 self.visit_body(&it.orelse);
                 self.visit_body(&it.finalbody);
             }
-            Stmt::For(it) if is_search_list(&it.iter) => {
+            Stmt::AnnAssign(it) => {
+                match (&*it.target, it.value.as_deref()) {
+                    (Expr::Name(name), Some(value)) if is_display(value) => {
+                        self.bind_meaning(&name.id, Some(Meaning::Constant(value)));
+                    }
+                    (target, _) => self.visit_expr(target),
+                }
+                self.visit_annotation(&it.annotation);
+                it.value.iter().for_each(|it| self.visit_expr(it));
+            }
+            Stmt::For(it) if self.own(&it.iter).is_some() || is_search_list(&it.iter) => {
                 self.visit_expr(&it.target);
                 self.visit_body(&it.body);
                 self.visit_body(&it.orelse);
@@ -103,13 +119,15 @@ impl<'a> Visitor<'a> for Effects<'a> {
             Expr::Call(it) => self.call(it),
             _ => {}
         }
-        visitor::walk_expr(self, expression);
+        if !self.uses_own(expression) {
+            visitor::walk_expr(self, expression);
+        }
     }
 
     /// Its targets are names of its own.
     fn visit_comprehension(&mut self, comprehension: &'a Comprehension) {
         if !is_search_list(&comprehension.iter) {
-            self.visit_expr(&comprehension.iter);
+            self.reads(&comprehension.iter);
         }
         comprehension.ifs.iter().for_each(|it| self.visit_expr(it));
     }
@@ -143,6 +161,21 @@ fn is_search_list(expression: &Expr) -> bool {
     let is_path = matches!(expression, Expr::Name(name) if name.id == "__path__");
     let lists = ["meta_path", "path_hooks"];
     is_path || lists.iter().any(|it| is_attribute(expression, "sys", it))
+}
+
+/// Whether an expression is a list or the like, or a dictionary.
+fn is_display(expression: &Expr) -> bool {
+    let is_plain = |it: &Expr| {
+        matches!(
+            it,
+            Expr::List(_) | Expr::Tuple(_) | Expr::Set(_) | Expr::Dict(_)
+        )
+    };
+    match expression {
+        // `frozenset([…])`
+        Expr::Call(it) => it.func.is_name_expr() && it.arguments.args.iter().all(is_plain),
+        other => is_plain(other),
+    }
 }
 
 /// Whether a constant is true.

@@ -55,7 +55,7 @@ pub struct Search<F> {
     pub frozen: BTreeSet<String>,
     /// Modules that packages find by other means: top-level name of the package, and prefix of the modules.
     pub finders: Vec<(String, String)>,
-    /// What functions of modules bring without files: the module, the function, and the prefix of the modules.
+    /// What functions of modules bring without files.
     pub brought: Vec<Brought>,
     /// What the import of a module imports besides what its text shows: the module, and what it needs.
     pub hidden: Vec<(String, String)>,
@@ -72,8 +72,8 @@ pub struct Brought {
     pub by: String,
     /// The function.
     pub function: String,
-    /// All modules that it brings are this one or below it.
-    pub prefix: String,
+    /// All modules that it brings are one of these or below it.
+    pub prefixes: Vec<String>,
 }
 
 /// What becomes of an import.

@@ -81,14 +81,12 @@ impl<F: Files> Interpreter<'_, F> {
         };
         let reached = self.reached(module);
         let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
-        if facts.dynamic_names_from.is_some_and(|it| !is_before(it)) {
+        let is_in = |names: &[String]| names.binary_search_by(|it| it.as_str().cmp(name)).is_ok();
+        let is_dynamic = facts.dynamic_names_from.is_some_and(|it| !is_before(it));
+        if is_dynamic || is_in(&facts.answered) {
             return Answer::Unknown;
         }
-        if facts
-            .names
-            .binary_search_by(|it| it.as_str().cmp(name))
-            .is_ok()
-        {
+        if is_in(&facts.names) {
             return Answer::Yes;
         }
         self.lookups += facts.steps.len() as u64;

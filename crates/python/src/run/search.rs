@@ -219,14 +219,17 @@ impl<F: Files> Interpreter<'_, F> {
     /// Whether the code of a package may have brought a module that has no file.
     fn brings(&self, package: &str, facts: &ModuleFacts, name: &str) -> bool {
         let reached = self.reached(package);
+        let is_below = |prefix: &String| {
+            let rest = name.strip_prefix(prefix.as_str());
+            rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
+        };
         let may = |code: &DynamicSubmodules| {
             let mut known = self.search.brought.iter();
             let known = known.find(|it| it.by == package && it.function == code.function);
-            let is_below = known.is_none_or(|it| {
-                let rest = name.strip_prefix(it.prefix.as_str());
-                rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
-            });
-            is_below && reached.is_none_or(|line| line >= code.line)
+            let is_known = known.is_none_or(|it| it.prefixes.iter().any(is_below));
+            let rest = name.strip_prefix(package);
+            let has_prefix = rest.is_none_or(|it| it.starts_with(&code.prefix));
+            is_known && has_prefix && reached.is_none_or(|line| line >= code.line)
         };
         facts.has_dynamic_submodules
             && (facts.dynamic_submodules.is_empty() || facts.dynamic_submodules.iter().any(may))
