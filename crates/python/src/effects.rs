@@ -87,6 +87,10 @@ pub(crate) struct Effects<'a> {
     getattr: Option<TextSize>,
     /// The names that its `__getattr__` answers; none if it may answer any.
     answered: BTreeSet<&'a str>,
+    /// The first parameter of the outermost function around.
+    parameter: Option<&'a str>,
+    /// The loops around through a list: the variable, and the elements.
+    loops: Vec<(&'a str, &'a [Expr])>,
     /// Whether the current function has a variable with the name `globals`.
     has_local_globals: bool,
     /// Whether it has `from M import *`.
@@ -95,6 +99,10 @@ pub(crate) struct Effects<'a> {
     imported: BTreeSet<(usize, &'a str)>,
     /// Attributes that are set: the number of the function around, the name that is the root of the object, and the attribute.
     set: Vec<(usize, &'a str, &'a str)>,
+    /// Attributes that are set on modules of `sys.modules`, which need not be this one.
+    set_elsewhere: BTreeSet<&'a str>,
+    /// Names whose attributes are set by names that are no literals: the number of the function around, and the name.
+    filled: BTreeSet<(usize, &'a str)>,
     /// How many outermost functions there were.
     functions: usize,
     /// Functions and methods that change something of it.
@@ -129,16 +137,19 @@ impl<'a> Effects<'a> {
 
     pub fn into_facts(self, outline: &Outline, steps: Vec<Step>) -> ModuleFacts {
         let mut lines = Lines::of(outline.source());
+        let is_imported = |function: usize, name: &'a str| {
+            let mut functions = [0, function].into_iter();
+            functions.any(|it| self.imported.contains(&(it, name)))
+        };
         let set = self.set.iter();
-        let patched: BTreeSet<&str> = set
-            .filter(|(function, root, _)| {
-                let functions = [0, *function];
-                functions
-                    .iter()
-                    .any(|it| self.imported.contains(&(*it, *root)))
-            })
-            .map(|(_, _, attribute)| *attribute)
-            .collect();
+        let set = set.filter(|(function, root, _)| is_imported(*function, root));
+        let patched = set.map(|(_, _, attribute)| *attribute);
+        let patched: BTreeSet<&str> = patched.chain(self.set_elsewhere.iter().copied()).collect();
+        let filled = self
+            .filled
+            .iter()
+            .filter(|(function, name)| is_imported(*function, name));
+        let filled = filled.map(|(_, name)| *name).collect();
         let does = |as_main: bool, change: Change| {
             let of_change = self.changing.iter().filter(|(it, _)| *it == change);
             let mut names = of_change.map(|(_, name)| (as_main, *name));
@@ -174,6 +185,7 @@ impl<'a> Effects<'a> {
             names: owned(self.names),
             answered: owned(self.answered),
             patched: owned(patched),
+            filled: owned(filled),
             ..self.facts
         }
     }
@@ -333,10 +345,16 @@ impl<'a> Effects<'a> {
                 }
             }
             Expr::Name(name) if name.id == "setattr" => {
-                if let [object, Expr::StringLiteral(name), ..] = &*call.arguments.args
+                if let [object, key, ..] = &*call.arguments.args
                     && let Some(root) = root(object)
                 {
-                    self.set.push((self.number(), root, name.value.to_str()));
+                    match (key, object) {
+                        (Expr::StringLiteral(name), _) => {
+                            self.set.push((self.number(), root, name.value.to_str()));
+                        }
+                        (_, Expr::Name(_)) => drop(self.filled.insert((self.number(), root))),
+                        _ => {}
+                    }
                 }
             }
             _ => {}

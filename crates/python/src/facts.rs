@@ -45,6 +45,9 @@ pub struct ModuleFacts {
     pub provided: Vec<String>,
     /// Names of attributes that it sets on what it imports, sorted.
     pub patched: Vec<String>,
+    /// Names of what it imports and sets attributes on whose names its text does not show, sorted.
+    #[serde(default)]
+    pub filled: Vec<String>,
     /// Syntax that only newer releases of Python accept: of each release the first. That in functions is there only if they were read.
     #[serde(default)]
     pub newer_syntax: Vec<NewerSyntax>,
@@ -190,6 +193,7 @@ impl ModuleFacts {
             &self.answered,
             &self.provided,
             &self.patched,
+            &self.filled,
             &self.search_guards,
         ];
         let names: usize = names.iter().map(|it| texts(it)).sum();

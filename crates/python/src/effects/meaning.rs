@@ -11,6 +11,8 @@ pub(super) enum Meaning<'a> {
     Member(&'a str, &'a str),
     /// A function without decorators.
     Function(&'a StmtFunctionDef),
+    /// A class.
+    Class,
     /// A list or the like, or a dictionary.
     Constant(&'a Expr),
 }

@@ -41,6 +41,11 @@ impl<'a> Effects<'a> {
         functions.collect()
     }
 
+    /// Whether a name is only bound to one class.
+    pub(super) fn is_class(&self, name: &str) -> bool {
+        self.plain.get(name) == Some(&Some(Meaning::Class))
+    }
+
     /// From where on the module may have names that its text does not show.
     pub fn dynamic_names(&self) -> Option<TextSize> {
         self.dynamic_names

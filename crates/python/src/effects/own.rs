@@ -4,7 +4,7 @@
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprSubscript};
 
-use super::{Effects, own_submodule};
+use super::{Effects, GETATTR, own_submodule};
 use crate::condition::is_attribute;
 
 /// What an expression is.
@@ -108,7 +108,7 @@ impl<'a> Effects<'a> {
             Expr::Attribute(it) => {
                 match (self.own(&it.value), it.ctx) {
                     (Some(Own::Module), ExprContext::Store) if &it.attr != "__class__" => {
-                        self.bind_own(&it.attr);
+                        self.sets(&it.value, &it.attr);
                     }
                     (Some(Own::Module), ExprContext::Load | ExprContext::Del) => {}
                     (Some(own), _) => self.escapes(own),
@@ -159,11 +159,13 @@ impl<'a> Effects<'a> {
                 let Some(own) = first.and_then(|it| self.own(it)) else {
                     return false;
                 };
-                match (name.id.as_str(), arguments.args.get(1)) {
-                    (reader, _) if READERS.contains(&reader) => {}
-                    ("setattr", Some(Expr::StringLiteral(name))) if own == Own::Module => {
-                        self.bind_own(name.value.to_str());
-                    }
+                match (name.id.as_str(), first, arguments.args.get(1)) {
+                    (reader, ..) if READERS.contains(&reader) => {}
+                    ("setattr", _, Some(Expr::Name(name))) if self.is_asked(&name.id) => {}
+                    ("setattr", Some(module), Some(key)) => match self.keys(key) {
+                        Some(names) => names.into_iter().for_each(|it| self.sets(module, it)),
+                        None => self.escapes(own),
+                    },
                     _ => self.escapes(own),
                 }
                 arguments.args.iter().for_each(|it| self.reads(it));
@@ -196,9 +198,43 @@ impl<'a> Effects<'a> {
                 self.may_bind_any_name();
             }
             (Own::Modules, _, key) => self.provides(key),
-            (Own::Names, _, Expr::StringLiteral(name)) => self.bind_own(name.value.to_str()),
+            (Own::Names, _, Expr::Name(name)) if self.is_asked(name.id.as_str()) => {}
+            (Own::Names, _, key) => match self.keys(key) {
+                Some(names) => names.into_iter().for_each(|it| self.bind_own(it)),
+                None => self.escapes(own),
+            },
             _ => self.escapes(own),
         }
+    }
+
+    /// Notes a name of a module that is set, which may be this one or another.
+    fn sets(&mut self, module: &Expr, name: &'a str) {
+        self.bind_own(name);
+        let key = module
+            .as_subscript_expr()
+            .and_then(|it| it.slice.as_name_expr());
+        if key.is_none_or(|it| it.id != "__name__") {
+            self.set_elsewhere.insert(name);
+        }
+    }
+
+    /// What a key can be: itself, or all that a loop goes through.
+    fn keys(&self, key: &'a Expr) -> Option<Vec<&'a str>> {
+        match key {
+            Expr::StringLiteral(name) => Some(vec![name.value.to_str()]),
+            Expr::Name(name) => {
+                let mut loops = self.loops.iter().rev();
+                let (_, list) = loops.find(|(variable, _)| *variable == name.id.as_str())?;
+                let texts = list.iter().map(|it| it.as_string_literal_expr());
+                texts.map(|it| Some(it?.value.to_str())).collect()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a variable is the name that `__getattr__` is called with, which keeps its answer as a name of the module.
+    fn is_asked(&self, variable: &str) -> bool {
+        self.function == Some(GETATTR) && self.parameter == Some(variable)
     }
 
     /// Notes a key of `sys.modules` that is set.
@@ -208,9 +244,17 @@ impl<'a> Effects<'a> {
             key => match own_submodule(key) {
                 Some((name, true)) => self.facts.provided.push(name),
                 Some((prefix, false)) => self.brings_submodules(&prefix),
+                None if self.is_name_of_class(key) => self.brings_submodules(""),
                 None => self.escapes(Own::Modules),
             },
         }
+    }
+
+    /// `C.__name__` of a class of the module, which is not the module.
+    fn is_name_of_class(&self, key: &Expr) -> bool {
+        let attribute = key.as_attribute_expr().filter(|it| &it.attr == "__name__");
+        let class = attribute.and_then(|it| it.value.as_name_expr());
+        class.is_some_and(|it| self.is_class(&it.id))
     }
 
     /// The module, its names or all modules are somewhere else.

@@ -26,13 +26,17 @@ impl<'a> Visitor<'a> for Effects<'a> {
                     self.function_start = statement.start();
                 }
                 self.function = outer.or(Some(&function.name));
+                if outer.is_none() {
+                    let mut parameters = function.parameters.iter();
+                    self.parameter = parameters.next().map(|it| it.name().as_str());
+                }
                 self.visit_parameters(&function.parameters);
                 self.visit_body(&function.body);
                 self.function = outer;
                 self.has_local_globals &= outer.is_some();
             }
             Stmt::ClassDef(class) => {
-                self.bind(&class.name);
+                self.bind_meaning(&class.name, Some(Meaning::Class));
                 self.classes += 1;
                 visitor::walk_stmt(self, statement);
                 self.classes -= 1;
@@ -89,6 +93,14 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 self.visit_expr(&it.target);
                 self.visit_body(&it.body);
                 self.visit_body(&it.orelse);
+            }
+            Stmt::For(it) => {
+                let depth = self.loops.len();
+                if let (Expr::Name(name), Some(elements)) = (&*it.target, elements(&it.iter)) {
+                    self.loops.push((&name.id, elements));
+                }
+                visitor::walk_stmt(self, statement);
+                self.loops.truncate(depth);
             }
             Stmt::AugAssign(assign) => {
                 if is_attribute(&assign.target, "sys", "path") {
@@ -175,6 +187,15 @@ fn is_display(expression: &Expr) -> bool {
         // `frozenset([…])`
         Expr::Call(it) => it.func.is_name_expr() && it.arguments.args.iter().all(is_plain),
         other => is_plain(other),
+    }
+}
+
+/// The elements of a list or tuple.
+fn elements(expression: &Expr) -> Option<&[Expr]> {
+    match expression {
+        Expr::List(it) => Some(&it.elts),
+        Expr::Tuple(it) => Some(&it.elts),
+        _ => None,
     }
 }
 

@@ -11,8 +11,8 @@ use crate::facts::{Import, ModuleFacts};
 /// Modules that import all names of one another.
 const MOST_STARS: usize = 200;
 
-/// Names that every module has (`dir()` of an empty module).
-const OF_EVERY_MODULE: [&str; 36] = [
+/// Names that every module has (`dir()` of an empty module) or gets with its first warning.
+const OF_EVERY_MODULE: [&str; 37] = [
     "__all__",
     "__annotate__",
     "__annotations__",
@@ -49,12 +49,17 @@ const OF_EVERY_MODULE: [&str; 36] = [
     "__spec__",
     "__str__",
     "__subclasshook__",
+    "__warningregistry__",
 ];
 
 impl<F: Files> Interpreter<'_, F> {
     /// Whether a module that was found may have a name: [`Answer::Yes`] if something may bind it.
     pub(super) fn has_name(&mut self, module: &str, name: &str) -> Answer {
-        if self.may_be_set(name) {
+        let is_filled = module
+            .rsplit('.')
+            .next()
+            .is_some_and(|it| self.filled.contains(it));
+        if is_filled || self.may_be_set(name) {
             return Answer::Unknown;
         }
         self.binds(module, name, &mut HashSet::new())
@@ -105,9 +110,14 @@ impl<F: Files> Interpreter<'_, F> {
             if import.names.iter().any(|it| it == name) {
                 return Answer::Yes;
             }
-            match source.map(|source| self.binds(&source, name, seen)) {
-                Some(Answer::No) => {}
-                Some(Answer::Yes) => return Answer::Yes,
+            let Some(source) = source else {
+                answer = Answer::Unknown;
+                continue;
+            };
+            match self.binds(&source, name, seen) {
+                Answer::Yes => return Answer::Yes,
+                // A submodule that was imported is a name of its package, too.
+                Answer::No if !self.is_there(&format!("{source}.{name}")) => {}
                 _ => answer = Answer::Unknown,
             }
         }
