@@ -314,10 +314,18 @@ impl<'a> Effects<'a> {
             "global_enum" | "_convert_" | "_convert" => self.may_bind_any_name(),
             _ => {}
         }
-        if context == ExprContext::Store
-            && let Some(root) = root(expression)
-        {
-            self.set.push((self.number(), root, name));
+        if context != ExprContext::Store {
+            return;
+        }
+        match root(expression) {
+            Expr::Name(root) => self.set.push((self.number(), &root.id, name)),
+            Expr::Subscript(it)
+                if it.slice.is_string_literal_expr()
+                    && is_attribute(&it.value, "sys", "modules") =>
+            {
+                self.set_elsewhere.insert(name);
+            }
+            _ => {}
         }
     }
 
@@ -346,13 +354,14 @@ impl<'a> Effects<'a> {
             }
             Expr::Name(name) if name.id == "setattr" => {
                 if let [object, key, ..] = &*call.arguments.args
-                    && let Some(root) = root(object)
+                    && let Expr::Name(root) = root(object)
                 {
                     match (key, object) {
                         (Expr::StringLiteral(name), _) => {
-                            self.set.push((self.number(), root, name.value.to_str()));
+                            let set = (self.number(), root.id.as_str(), name.value.to_str());
+                            self.set.push(set);
                         }
-                        (_, Expr::Name(_)) => drop(self.filled.insert((self.number(), root))),
+                        (_, Expr::Name(_)) => drop(self.filled.insert((self.number(), &root.id))),
                         _ => {}
                     }
                 }
@@ -378,13 +387,10 @@ fn own_submodule(key: &Expr) -> Option<(String, bool)> {
     is_own.then(|| (rest, parts.next().is_none()))
 }
 
-/// The name at the start of `NAME.attribute.attribute`.
-fn root(mut expression: &Expr) -> Option<&str> {
-    loop {
-        match expression {
-            Expr::Attribute(attribute) => expression = &attribute.value,
-            Expr::Name(name) => return Some(&name.id),
-            _ => return None,
-        }
+/// What is at the start of `START.attribute.attribute`.
+fn root(mut expression: &Expr) -> &Expr {
+    while let Expr::Attribute(attribute) = expression {
+        expression = &attribute.value;
     }
+    expression
 }

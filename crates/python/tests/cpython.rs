@@ -87,6 +87,7 @@ fn play(directory: &Path, minor: u32) -> Outcome {
         frozen: Default::default(),
         finders: Vec::new(),
         brought: Vec::new(),
+        native: Vec::new(),
         hidden: Vec::new(),
         platform: Platform {
             release: (3, minor),

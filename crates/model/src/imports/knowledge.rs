@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use imgcheck_base::version::requirement::normalized;
 use imgcheck_base::version::{is_since, is_until};
-use imgcheck_python::run::Brought;
+use imgcheck_python::run::{Brought, NativeNames};
 use serde::Deserialize;
 
 /// What the import of a module rests on besides files: `rules/knowledge/python-modules.yaml`.
@@ -25,6 +25,8 @@ pub struct Knowledge {
     pub(super) frozen: BTreeSet<String>,
     finders: Vec<Finder>,
     brought: Vec<BroughtRow>,
+    #[serde(rename = "native-names")]
+    native_names: Vec<NativeRow>,
     hidden: Vec<Hidden>,
     /// Packages that are imported where they are installed, besides those of the tables of processes.
     pub packages: Vec<String>,
@@ -53,6 +55,16 @@ struct BroughtRow {
     by: String,
     function: String,
     prefixes: Vec<String>,
+    #[allow(dead_code, reason = "for readers of the table")]
+    source: String,
+}
+
+/// Names that a library binds in modules that have a source.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NativeRow {
+    modules: BTreeSet<String>,
+    names: BTreeSet<String>,
     #[allow(dead_code, reason = "for readers of the table")]
     source: String,
 }
@@ -134,6 +146,14 @@ impl Knowledge {
             by: it.by.clone(),
             function: it.function.clone(),
             prefixes: it.prefixes.clone(),
+        });
+        rows.collect()
+    }
+
+    pub(super) fn native(&self) -> Vec<NativeNames> {
+        let rows = self.native_names.iter().map(|it| NativeNames {
+            modules: it.modules.clone(),
+            names: it.names.clone(),
         });
         rows.collect()
     }

@@ -127,6 +127,7 @@ fn search<'r>(
         frozen: knowledge.frozen.clone(),
         finders: knowledge.finders(),
         brought: knowledge.brought(),
+        native: knowledge.native(),
         hidden: knowledge.hidden(pythons.versions(environment).as_ref()),
         platform: Platform { release },
         most_lookups: pythons.bounds.limits.of(Limit::PythonLookups),

@@ -57,6 +57,8 @@ pub struct Search<F> {
     pub finders: Vec<(String, String)>,
     /// What functions of modules bring without files.
     pub brought: Vec<Brought>,
+    /// Names that libraries bind.
+    pub native: Vec<NativeNames>,
     /// What the import of a module imports besides what its text shows: the module, and what it needs.
     pub hidden: Vec<(String, String)>,
     /// The interpreter.
@@ -74,6 +76,15 @@ pub struct Brought {
     pub function: String,
     /// All modules that it brings are one of these or below it.
     pub prefixes: Vec<String>,
+}
+
+/// Names that a library binds in modules that have a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NativeNames {
+    /// The modules.
+    pub modules: BTreeSet<String>,
+    /// The names, in each of them.
+    pub names: BTreeSet<String>,
 }
 
 /// What becomes of an import.

@@ -55,14 +55,19 @@ const OF_EVERY_MODULE: [&str; 37] = [
 impl<F: Files> Interpreter<'_, F> {
     /// Whether a module that was found may have a name: [`Answer::Yes`] if something may bind it.
     pub(super) fn has_name(&mut self, module: &str, name: &str) -> Answer {
-        let is_filled = module
-            .rsplit('.')
-            .next()
-            .is_some_and(|it| self.filled.contains(it));
-        if is_filled || self.may_be_set(name) {
+        if self.is_filled(module, name) || self.may_be_set(name) {
             return Answer::Unknown;
         }
         self.binds(module, name, &mut HashSet::new())
+    }
+
+    /// Whether something else may bind a name of a module: another that takes its place, or sets attributes of it.
+    fn is_filled(&self, module: &str, name: &str) -> bool {
+        let last = module.rsplit('.').next().unwrap_or_default();
+        let mut native = self.search.native.iter();
+        self.provided.contains(module)
+            || self.filled.contains(last)
+            || native.any(|it| it.modules.contains(module) && it.names.contains(name))
     }
 
     /// Whether a module may have a name that its text does not bind.

@@ -10,7 +10,8 @@ impl<F: Files> Interpreter<'_, F> {
     /// Finds a module whose package is imported.
     pub(super) fn locate(&mut self, name: &str) -> Located<F::File> {
         // Python makes `__main__` before it imports anything (`add_main_module` in Python/pylifecycle.c).
-        if name == MAIN || self.search.builtin.contains(name) {
+        let is_there = name == MAIN || self.provided.contains(name);
+        if is_there || self.search.builtin.contains(name) {
             return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
         }
         let (package, last) = match name.rsplit_once('.') {
@@ -173,9 +174,6 @@ impl<F: Files> Interpreter<'_, F> {
                 // A vendored copy.
                 || copies.any(|(at, _)| name[..at].ends_with('.') && is_below(&name[at + prefix.len()..]))
         };
-        if self.provided.contains(name) {
-            return Located::Module(Module::new(name, ModuleKind::Opaque, None, None));
-        }
         let is_standard = self.search.optional.contains(name);
         let is_optional = is_standard && !self.search.is_standard_whole;
         if is_optional || self.search.finders.iter().any(has_finder) || self.is_search_changed {
@@ -199,7 +197,8 @@ impl<F: Files> Interpreter<'_, F> {
 
     /// Whether a package may have submodules without files.
     fn may_have_more(&mut self, package: &str, name: &str) -> bool {
-        let Some(module) = self.modules.get(package) else {
+        let module = self.modules.get(package);
+        let Some(module) = module.filter(|_| !self.provided.contains(package)) else {
             return true;
         };
         match module.kind {
