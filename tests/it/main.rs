@@ -30,6 +30,7 @@ mod imports_beside_text;
 mod imports_left_out;
 mod imports_native;
 mod imports_of_command;
+mod imports_real;
 mod imports_shadowed;
 mod injection;
 mod integrations;
