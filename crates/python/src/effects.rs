@@ -103,6 +103,10 @@ pub(crate) struct Effects<'a> {
     set_elsewhere: BTreeSet<&'a str>,
     /// Names whose attributes are set by names that are no literals: the number of the function around, and the name.
     filled: BTreeSet<(usize, &'a str)>,
+    /// Variables that are modules of `sys.modules`: the number of the function around, and the name.
+    aliases: BTreeSet<(usize, &'a str)>,
+    /// Functions that set attributes of such modules by names that are no literals.
+    filling: BTreeSet<&'a str>,
     /// How many outermost functions there were.
     functions: usize,
     /// Functions and methods that change something of it.
@@ -186,6 +190,7 @@ impl<'a> Effects<'a> {
             answered: owned(self.answered),
             patched: owned(patched),
             filled: owned(filled),
+            filling: owned(self.filling),
             ..self.facts
         }
     }
@@ -356,13 +361,19 @@ impl<'a> Effects<'a> {
                 if let [object, key, ..] = &*call.arguments.args
                     && let Expr::Name(root) = root(object)
                 {
-                    match (key, object) {
-                        (Expr::StringLiteral(name), _) => {
-                            let set = (self.number(), root.id.as_str(), name.value.to_str());
-                            self.set.push(set);
+                    let root = root.id.as_str();
+                    match (self.keys(key), object) {
+                        (Some(names), Expr::Name(_)) if self.is_alias(root) => {
+                            self.set_elsewhere.extend(names);
                         }
-                        (_, Expr::Name(_)) => drop(self.filled.insert((self.number(), &root.id))),
-                        _ => {}
+                        (None, Expr::Name(_)) if self.is_alias(root) => self.fills(),
+                        (Some(names), _) => {
+                            let number = self.number();
+                            let set = names.into_iter().map(|name| (number, root, name));
+                            self.set.extend(set);
+                        }
+                        (None, Expr::Name(_)) => drop(self.filled.insert((self.number(), root))),
+                        (None, _) => {}
                     }
                 }
             }

@@ -48,6 +48,9 @@ pub struct ModuleFacts {
     /// Names of what it imports and sets attributes on whose names its text does not show, sorted.
     #[serde(default)]
     pub filled: Vec<String>,
+    /// Functions that set attributes of modules which they look up in `sys.modules`, by names that the text does not show.
+    #[serde(default)]
+    pub filling: Vec<String>,
     /// Syntax that only newer releases of Python accept: of each release the first. That in functions is there only if they were read.
     #[serde(default)]
     pub newer_syntax: Vec<NewerSyntax>,
@@ -194,6 +197,7 @@ impl ModuleFacts {
             &self.provided,
             &self.patched,
             &self.filled,
+            &self.filling,
             &self.search_guards,
         ];
         let names: usize = names.iter().map(|it| texts(it)).sum();

@@ -164,7 +164,10 @@ impl<'a> Effects<'a> {
                     ("setattr", _, Some(Expr::Name(name))) if self.is_asked(&name.id) => {}
                     ("setattr", Some(module), Some(key)) => match self.keys(key) {
                         Some(names) => names.into_iter().for_each(|it| self.sets(module, it)),
-                        None => self.escapes(own),
+                        None => {
+                            self.escapes(own);
+                            self.fills();
+                        }
                     },
                     _ => self.escapes(own),
                 }
@@ -207,6 +210,26 @@ impl<'a> Effects<'a> {
         }
     }
 
+    /// Notes that the function around sets names of any module.
+    pub(super) fn fills(&mut self) {
+        self.filling.extend(self.function);
+    }
+
+    /// Whether a variable of the current function is a module of `sys.modules`.
+    pub(super) fn is_alias(&self, variable: &str) -> bool {
+        self.aliases.contains(&(self.number(), variable))
+    }
+
+    /// Notes the variables that are a module of `sys.modules`.
+    pub(super) fn alias(&mut self, targets: &'a [Expr], value: &Expr) {
+        if self.own(value) == Some(Own::Module) {
+            let names = targets.iter().filter_map(|it| it.as_name_expr());
+            let number = self.number();
+            self.aliases
+                .extend(names.map(|it| (number, it.id.as_str())));
+        }
+    }
+
     /// Notes a name of a module that is set, which may be this one or another.
     fn sets(&mut self, module: &Expr, name: &'a str) {
         self.bind_own(name);
@@ -219,7 +242,7 @@ impl<'a> Effects<'a> {
     }
 
     /// What a key can be: itself, or all that a loop goes through.
-    fn keys(&self, key: &'a Expr) -> Option<Vec<&'a str>> {
+    pub(super) fn keys(&self, key: &'a Expr) -> Option<Vec<&'a str>> {
         match key {
             Expr::StringLiteral(name) => Some(vec![name.value.to_str()]),
             Expr::Name(name) => {

@@ -58,7 +58,12 @@ impl<'a> Visitor<'a> for Effects<'a> {
                     self.bind_meaning(&name.id, Some(Meaning::Constant(&assign.value)));
                     self.visit_expr(&assign.value);
                 }
-                _ => visitor::walk_stmt(self, statement),
+                (targets, _) => {
+                    if self.has_tricks {
+                        self.alias(targets, &assign.value);
+                    }
+                    visitor::walk_stmt(self, statement);
+                }
             },
             Stmt::Import(_) | Stmt::ImportFrom(_) => self.import(statement),
             Stmt::If(it) if is_main(&it.test) => {

@@ -109,6 +109,8 @@ pub struct Interpreter<'f, F: Files> {
     patched: BTreeSet<String>,
     /// The last parts of the names of modules on which others set attributes by names that are not known.
     filled: BTreeSet<String>,
+    /// Functions that set attributes of the modules of their callers.
+    filling: BTreeSet<String>,
     /// Whether a module changes where modules are found.
     is_search_changed: bool,
     /// Whether the whole standard library is executed: a module that comes before one of its own may break it.
@@ -130,6 +132,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             provided: BTreeSet::new(),
             patched: BTreeSet::new(),
             filled: BTreeSet::new(),
+            filling: BTreeSet::new(),
             is_search_changed: !search.is_known,
             executes_standard: search.follows_standard || search.has_shadow(files),
             lookups: 0,
@@ -334,6 +337,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             .extend(provided.map(|it| provided_name(name, it)));
         self.patched.extend(facts.patched.iter().cloned());
         self.filled.extend(facts.filled.iter().cloned());
+        self.filling.extend(facts.filling.iter().cloned());
     }
 
     /// What the import of a module imports that its text does not show.

@@ -93,7 +93,9 @@ impl<F: Files> Interpreter<'_, F> {
         let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
         let is_in = |names: &[String]| names.binary_search_by(|it| it.as_str().cmp(name)).is_ok();
         let is_dynamic = facts.dynamic_names_from.is_some_and(|it| !is_before(it));
-        if is_dynamic || is_in(&facts.answered) {
+        let mut taken = facts.imports().flat_map(|it| &it.names);
+        let is_filled = !self.filling.is_empty() && taken.any(|it| self.filling.contains(it));
+        if is_dynamic || is_filled || is_in(&facts.answered) {
             return Answer::Unknown;
         }
         if is_in(&facts.names) {
