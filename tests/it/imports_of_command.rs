@@ -206,7 +206,18 @@ fn an_application_of_a_server() {
         failures(&image)
     };
     let command = ["uvicorn", "api.main:app", "--port", "80"];
-    assert_eq!(failing("import os\n", &command), []);
+    assert_eq!(failing("import os\napp = os\n", &command), []);
+    for command in [
+        &["uvicorn", "api.main:create()"][..],
+        &["uvicorn", "api.main"],
+    ] {
+        assert_eq!(failing("", command), [], "{command:?}");
+    }
+    let [failure] = failing("application = 1\n", &command).try_into().unwrap();
+    assert_eq!(
+        (failure.module.as_str(), failure.name.as_str()),
+        ("api.main", "app")
+    );
     let [failure] = failing("import yaml\n", &command).try_into().unwrap();
     assert_eq!(
         (failure.module.as_str(), failure.importer.as_str()),

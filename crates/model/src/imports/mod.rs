@@ -163,7 +163,9 @@ impl<'r> Run<'_, '_, '_, 'r> {
                 ("-c", interpreter.run(Arc::new(facts)))
             }
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
-            PythonProgram::Application(name) => (name.as_str(), interpreter.import(name)),
+            PythonProgram::Application(module, name) => {
+                (module.as_str(), interpreter.import_attribute(module, name))
+            }
         };
         self.note(name, true, &interpreter, &outcome, imports);
         Ok(())

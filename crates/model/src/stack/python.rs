@@ -59,8 +59,9 @@ pub enum PythonProgram {
     Module(String),
     /// The text after `-c`.
     Code(String),
-    /// The module that a server imports: `app.main` of `uvicorn app.main:app`.
-    Application(String),
+    /// The module that a server imports, and the name of the application in it: `app.main` and `app` of `uvicorn app.main:app`. The name is empty if it
+    /// is not known.
+    Application(String, String),
 }
 
 /// Unambiguous display names of environments.

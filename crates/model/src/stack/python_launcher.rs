@@ -33,8 +33,8 @@ pub(super) struct PythonLauncher {
 /// The Python that a launcher starts in each of its processes, or that a server is executed by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Worker {
-    /// The module that a server imports.
-    pub imported: Option<String>,
+    /// The module that a server imports, and the name of the application in it; empty if that is an expression.
+    pub imported: Option<(String, String)>,
     /// The options of its command line. Those of the launcher's own Python are not passed on.
     pub options: Options,
     /// The launcher adds the working directory to PYTHONPATH in some of its modes.
@@ -97,11 +97,13 @@ impl PythonLauncher {
 
     /// The Python of a server that imports `MODULE:ATTRIBUTE`.
     fn server(application: &str, options: &Options) -> Option<Worker> {
-        let (module, _) = application.split_once(':')?;
+        let (module, attribute) = application.split_once(':')?;
+        let name = attribute.split('.').next().unwrap_or_default();
         let is_name = |it: &str| {
             let is_word = it.chars().all(|it| it.is_alphanumeric() || it == '_');
             is_word && it.starts_with(|first: char| !first.is_numeric())
         };
+        let name = if is_name(name) { name } else { "" };
         module.split('.').all(is_name).then(|| Worker {
             options: Options {
                 script: None,
@@ -110,7 +112,7 @@ impl PythonLauncher {
                 code: Some(String::new()),
                 ..options.clone()
             },
-            imported: Some(module.to_owned()),
+            imported: Some((module.to_owned(), name.to_owned())),
             ..Worker::default()
         })
     }

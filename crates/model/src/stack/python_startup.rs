@@ -92,7 +92,8 @@ pub(super) fn complete(
         environment.search(path, own.is_some() && is_certain);
         if let Some((worker, path)) = worker.zip(path_of_worker) {
             environment.launcher = Some(Box::new(environment.clone()));
-            let imported = worker.imported.clone().map(PythonProgram::Application);
+            let imported = worker.imported.clone();
+            let imported = imported.map(|it| PythonProgram::Application(it.0, it.1));
             environment.program = imported.or_else(|| program(&worker.options, launch));
             environment.search(path, is_certain);
         }

@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
+use failure::Answer;
 pub use failure::{Failure, Missing, PERMISSION_ERROR, Place, SYNTAX_ERROR};
 pub use files::{Files, Found, Source};
 use module::{Located, State, Table};
@@ -144,6 +145,17 @@ impl<'f, F: Files> Interpreter<'f, F> {
     /// `import NAME`, as `python -c` executes it.
     pub fn import(&mut self, name: &str) -> Outcome {
         self.within(Place::default(), |it| it.import_dotted(name))
+    }
+
+    /// Imports a module for an attribute of it; with an empty name for any.
+    pub fn import_attribute(&mut self, module: &str, name: &str) -> Outcome {
+        let outcome = self.import(module);
+        let submodule = format!("{module}.{name}");
+        let is_there = outcome != Outcome::Imported || name.is_empty() || self.is_there(&submodule);
+        if is_there || self.has_name(module, name) != Answer::No {
+            return outcome;
+        }
+        Outcome::Failed(self.failure(failure::ATTRIBUTE_ERROR, module, Some(name)))
     }
 
     /// Executes a source as `__main__`.
