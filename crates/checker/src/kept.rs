@@ -10,6 +10,7 @@ use super::analyze::Analysis;
 use super::facts::{FactsSchema, ImageFacts, ImageLayer};
 use super::judge;
 use super::model::Models;
+use super::modules::read_modules;
 use super::read::source_request;
 use super::request::ImageRequest;
 use super::state::Checker;
@@ -40,7 +41,7 @@ struct KeptLayer {
     diff_id: String,
     /// Its facts, if they are not in the store on their own: nobody read every byte of the layer, so they count for this image only.
     own: Option<LayerFacts>,
-    /// Entries that are different in this image, by position: files that links give a meaning.
+    /// Entries that are different in this image, by position: files that links give a meaning, and sources that are imported.
     changed: Vec<(usize, EntryKind)>,
 }
 
@@ -163,6 +164,7 @@ impl Checker {
         let before = context.read_image(&image)?;
         let mut after = before.clone();
         read_linked_files(&context, &image.layers, &mut after)?;
+        read_modules(self, &context, &image, &[], &mut after)?;
         let layers = image.layers.iter().zip(before.iter().zip(&after));
         let config = serde_json::to_vec(&*image.config);
         let kept = KeptImage {

@@ -130,6 +130,7 @@ impl Model {
                     .filter_map(PythonScript::gap)
                     .collect(),
                 cache.into_iter().collect(),
+                imports.gaps,
             ]
             .concat(),
             gpu,

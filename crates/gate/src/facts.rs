@@ -10,6 +10,7 @@ use super::queue::{Job, JobKey};
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_checker::{Checker, HeldLayers, ImageFacts, ImageRequest, Subject};
+use imgcheck_launch::Overlay;
 
 /// Images that are expected in memory; their bytes are what is bounded.
 const EXPECTED: usize = 1000;
@@ -17,9 +18,16 @@ const EXPECTED: usize = 1000;
 /// Facts by digest.
 #[derive(Debug)]
 pub struct KnownFacts {
-    memory: Cache<JobKey, Known, ByBytes>,
+    memory: Cache<FactsKey, Known, ByBytes>,
     layers: HeldLayers,
     metrics: Arc<Metrics>,
+}
+
+/// What facts are for: an image, and what containers of it replace that decides about imports.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct FactsKey {
+    job: JobKey,
+    overlays: Vec<Overlay>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,8 +39,8 @@ struct Known {
 #[derive(Debug, Clone)]
 struct ByBytes;
 
-impl Weighter<JobKey, Known> for ByBytes {
-    fn weight(&self, _: &JobKey, known: &Known) -> u64 {
+impl Weighter<FactsKey, Known> for ByBytes {
+    fn weight(&self, _: &FactsKey, known: &Known) -> u64 {
         known.bytes
     }
 }
@@ -47,7 +55,8 @@ impl KnownFacts {
         }
     }
 
-    /// The facts of an image, with the manifest of its platform. It blocks on the cache.
+    /// The facts of an image, with the manifest of its platform, and with the sources that containers with these overlays import. It blocks on the
+    /// cache.
     ///
     /// # Errors
     /// They are not known, or the image has no such platform.
@@ -55,22 +64,25 @@ impl KnownFacts {
         &self,
         checker: &Checker,
         job: &Job,
+        overlays: &[&Overlay],
         cancellation: &Cancellation,
     ) -> Result<(ImageFacts, Subject)> {
-        let found = self.memory.get(&job.key);
+        let key = FactsKey::of(job, overlays);
+        let found = self.memory.get(&key);
         self.metrics.lookup("facts", found.is_some());
         if let Some(known) = found {
             return Ok(known.image);
         }
         let request = request(job)
             .cached_only(true)
-            .cancellation(cancellation.clone());
-        self.read(checker, job, &request)
+            .cancellation(cancellation.clone())
+            .launched_with(key.overlays.clone());
+        self.read_as(key, checker, job, &request)
     }
 
     /// Whether the facts of an image are in memory.
-    pub fn contains(&self, key: &JobKey) -> bool {
-        self.memory.contains_key(key)
+    pub fn contains(&self, job: &Job) -> bool {
+        self.memory.contains_key(&FactsKey::of(job, &[]))
     }
 
     /// Reads the facts of an image by this request, and keeps them.
@@ -79,6 +91,16 @@ impl KnownFacts {
     /// The image cannot be read.
     pub fn read(
         &self,
+        checker: &Checker,
+        job: &Job,
+        request: &ImageRequest,
+    ) -> Result<(ImageFacts, Subject)> {
+        self.read_as(FactsKey::of(job, &[]), checker, job, request)
+    }
+
+    fn read_as(
+        &self,
+        key: FactsKey,
         checker: &Checker,
         job: &Job,
         request: &ImageRequest,
@@ -92,11 +114,26 @@ impl KnownFacts {
             image: image.clone(),
             bytes,
         };
-        self.memory.insert(job.key.clone(), known);
+        self.memory.insert(key, known);
         self.metrics
             .facts_bytes
             .set(i64::try_from(self.memory.weight()).unwrap_or(i64::MAX));
         Ok(image)
+    }
+}
+
+impl FactsKey {
+    fn of(job: &Job, overlays: &[&Overlay]) -> Self {
+        let mut kept: Vec<Overlay> = Vec::new();
+        for overlay in overlays.iter().filter(|it| it.may_change_imports()) {
+            if !kept.contains(overlay) {
+                kept.push((*overlay).clone());
+            }
+        }
+        FactsKey {
+            job: job.key.clone(),
+            overlays: kept,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::verdict::{ContainerVerdict, Judgement};
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, ErrorCode, Result};
 use imgcheck_checker::{Checker, Deployment, ImageFacts, Report, Subject};
+use imgcheck_launch::Overlay;
 use imgcheck_lint::workload::Workload;
 
 /// What is judged, and by what.
@@ -181,7 +182,10 @@ impl Gate {
         lacking: &Mutex<Lacking>,
     ) -> Result<(ImageFacts, Subject)> {
         let checker = &question.view.setup.checker;
-        let error = match self.0.facts.get(checker, &job, cancellation) {
+        let containers = question.workload.containers.iter();
+        let containers = containers.filter(|it| it.image == image);
+        let overlays: Vec<&Overlay> = containers.map(|it| &it.overlay).collect();
+        let error = match self.0.facts.get(checker, &job, &overlays, cancellation) {
             Ok((facts, subject)) => {
                 let subject = subject.of_container(image, question.day, cancellation);
                 return Ok((facts, subject));

@@ -23,7 +23,7 @@ impl Gate {
     ) -> Result<Option<Report>> {
         let deadline = std::time::Instant::now() + LONGEST_JUDGEMENT / 2;
         let cancellation = Cancellation::default().with_deadline(deadline);
-        let (facts, subject) = match self.0.facts.get(checker, job, &cancellation) {
+        let (facts, subject) = match self.0.facts.get(checker, job, &[&overlay], &cancellation) {
             Ok(image) => image,
             Err(error) if error.is_interrupted() || error.code() == ErrorCode::NotFound => {
                 return Err(error);

@@ -46,7 +46,7 @@ impl Gate {
             let Some(job) = self.queue().take() else {
                 continue;
             };
-            if self.0.facts.contains(&job.key) {
+            if self.0.facts.contains(&job) {
                 // It was read while somebody asked for it.
                 self.queue().finish(job, Outcome::Done);
                 continue;

@@ -22,7 +22,7 @@ pub fn known_user(text: String) -> String {
 /// let mut overlay = imgcheck_launch::Overlay::default();
 /// overlay.args = Some(vec!["serve.py".to_owned()]);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overlay {
     /// Replaces ENTRYPOINT, and CMD with it (`command` of a Kubernetes container, `docker run --entrypoint`).

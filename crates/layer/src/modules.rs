@@ -57,8 +57,14 @@ impl Modules {
     /// # Errors
     /// The source cannot be read any more.
     pub fn get(&self, entry: &Entry, at: usize) -> Result<Option<ModuleFacts>> {
-        if !is_source(entry.path.as_bytes(), entry.size) {
-            return Ok(None);
+        let path = entry.path.as_bytes();
+        if !is_source(path, entry.size) {
+            let why = match is_parsed(path) {
+                true => Unread::TooLong,
+                false => Unread::PassedOver,
+            };
+            let is_module = path.ends_with(ENDING);
+            return Ok(is_module.then(|| ModuleFacts::unread(why)));
         }
         let key = u32::try_from(at).ok();
         match self {
@@ -66,7 +72,6 @@ impl Modules {
             Modules::Parsed(modules) => Ok(key.and_then(|it| modules.get(&it)).cloned()),
             _ => {
                 let source = self.source(entry, at);
-                let path = entry.path.as_bytes();
                 let source = source.map(|it| it.as_deref().map(|it| of_bytes(path, it)));
                 let parsed = source.and_then(Option::transpose);
                 parsed.map_err(|error| Error::io(entry.path.to_string(), error))

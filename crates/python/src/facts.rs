@@ -84,6 +84,8 @@ pub struct Use {
 pub enum Unread {
     /// It is longer than [`ModuleFacts::MOST_BYTES`].
     TooLong,
+    /// It is in a directory whose sources are not read, such as that of tests.
+    PassedOver,
     /// Its expressions or blocks are nested too deeply.
     TooDeep,
     /// It is not valid Python.

@@ -1,6 +1,6 @@
 //! The modules of an image's files.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub(super) struct ImageFiles<'s, 'r> {
     sources: Rc<RefCell<HashMap<Node<'r>, Option<Arc<ModuleFacts>>>>>,
     /// The first source that could not be read.
     error: Rc<RefCell<Option<Error>>>,
+    /// The first source that was needed, and that nobody has read.
+    unread: Rc<Cell<Option<Node<'r>>>>,
 }
 
 impl<'s, 'r> ImageFiles<'s, 'r> {
@@ -59,6 +61,7 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
             listings: Rc::default(),
             sources: Rc::default(),
             error: Rc::default(),
+            unread: Rc::default(),
         }
     }
 
@@ -105,6 +108,11 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
         Ok(read.collect())
     }
 
+    /// The first source that was needed, and that nobody has read.
+    pub fn unread(&self) -> Option<Node<'r>> {
+        self.unread.get()
+    }
+
     /// What reads sources.
     pub fn reader(&self) -> Reader<'s, 'r> {
         self.reader
@@ -124,6 +132,10 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
     }
 
     fn remember(&self, file: Node<'r>, read: Result<Option<Arc<ModuleFacts>>>) {
+        let is_unread = matches!((&read, file.content()), (Ok(None), Some(Content::Unread)));
+        if is_unread && self.unread.get().is_none() {
+            self.unread.set(Some(file));
+        }
         let facts = read.unwrap_or_else(|error| {
             self.error.borrow_mut().get_or_insert(error);
             None

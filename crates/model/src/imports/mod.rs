@@ -19,6 +19,7 @@ mod similar;
 use std::sync::Arc;
 
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_base::limits::Limit;
 use imgcheck_base::parallel;
 use imgcheck_image::Node;
@@ -45,6 +46,8 @@ pub struct Imports<'r> {
     pub failures: Vec<ImportFailure>,
     /// What each program imports, if that is kept.
     pub trees: Vec<ImportTree>,
+    /// What was not judged.
+    pub gaps: Vec<Gap>,
     /// The sources that were read.
     pub read: Vec<(Node<'r>, Arc<ModuleFacts>)>,
     lookups: u64,
@@ -111,6 +114,7 @@ impl<'r> Pythons<'_, 'r> {
                 python.check()?;
             }
         }
+        imports.gaps.extend(files.unread().map(unread));
         imports.read = files.into_read()?;
         Ok(imports)
     }
@@ -245,6 +249,17 @@ impl<'r> Run<'_, '_, '_, 'r> {
             program,
             is_command,
         }
+    }
+}
+
+/// A source that is needed, and that nobody has read: another command was expected when the image was.
+fn unread(source: Node) -> Gap {
+    let path = source.path();
+    Gap {
+        code: GapCode::LaunchNotUnderstood,
+        message: format!("{path} was not read with the image, so what it imports was not judged"),
+        path: Some(path),
+        layer: source.layer(),
     }
 }
 

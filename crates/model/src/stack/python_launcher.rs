@@ -224,7 +224,8 @@ mod tests {
             "python -m gunicorn --preload app.main:create(x)",
         ] {
             let imported = worker(command).and_then(|it| it.imported);
-            assert_eq!(imported.as_deref(), Some("app.main"), "{command}");
+            let name = imported.map(|(module, name)| format!("{module}:{name}"));
+            assert_eq!(name.as_deref(), Some("app.main:app"), "{command}");
         }
         for command in [
             "python uvicorn app.main",

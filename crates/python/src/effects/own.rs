@@ -267,17 +267,19 @@ impl<'a> Effects<'a> {
             key => match own_submodule(key) {
                 Some((name, true)) => self.facts.provided.push(name),
                 Some((prefix, false)) => self.brings_submodules(&prefix),
-                None if self.is_name_of_class(key) => self.brings_submodules(""),
-                None => self.escapes(Own::Modules),
+                None => match self.class_of(key) {
+                    Some(class) => self.brings_submodules(&format!(".{class}")),
+                    None => self.escapes(Own::Modules),
+                },
             },
         }
     }
 
-    /// `C.__name__` of a class of the module, which is not the module.
-    fn is_name_of_class(&self, key: &Expr) -> bool {
+    /// `C` of `C.__name__`, a class of the module that is a module below it for others, as `typing.io` was.
+    fn class_of(&self, key: &'a Expr) -> Option<&'a str> {
         let attribute = key.as_attribute_expr().filter(|it| &it.attr == "__name__");
-        let class = attribute.and_then(|it| it.value.as_name_expr());
-        class.is_some_and(|it| self.is_class(&it.id))
+        let class = attribute.and_then(|it| it.value.as_name_expr())?;
+        Some(class.id.as_str()).filter(|it| self.is_class(it))
     }
 
     /// The module, its names or all modules are somewhere else.
