@@ -13,6 +13,8 @@ pub struct Image {
     pub layers: Vec<Vec<u8>>,
     pub labels: Value,
     pub env: Vec<String>,
+    /// CMD.
+    pub command: Vec<String>,
 }
 
 impl Image {
@@ -24,6 +26,7 @@ impl Image {
             layers: layers.iter().map(|items| tar(items)).collect(),
             labels: json!({}),
             env: Vec::new(),
+            command: Vec::new(),
         }
     }
 
@@ -33,9 +36,13 @@ impl Image {
         let history: Vec<Value> = (0..diff_ids.len())
             .map(|at| json!({"created_by": format!("step {at}")}))
             .collect();
+        let mut config = json!({"Labels": self.labels, "Env": self.env});
+        if !self.command.is_empty() {
+            config["Cmd"] = json!(self.command);
+        }
         json!({
             "architecture": self.architecture, "os": "linux",
-            "config": {"Labels": self.labels, "Env": self.env},
+            "config": config,
             "rootfs": {"type": "layers", "diff_ids": diff_ids},
             "history": history,
         })

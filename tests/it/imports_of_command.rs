@@ -4,10 +4,30 @@ use imgcheck::{Checker, ImageRequest};
 use imgcheck_launch::Overlay;
 use imgcheck_model::imports::AbsenceReason;
 use serde_json::json;
-use testkit::{file, write_directory};
+use testkit::elf::raw::RawElf;
+use testkit::{docker_archive, file, write_archive, write_directory};
 
 use crate::imports::{LIBRARY, failures, torch};
+use crate::program::check;
 use crate::sample::{Image, SITE, program};
+
+/// An image with a Python and programs, of which it starts this one. `bad.py` imports what is not there.
+pub(crate) fn programs(started: &str) -> testkit::Image {
+    let layer = [
+        file("usr/bin/python3.11", RawElf::new().build()),
+        file("usr/bin/python3", RawElf::new().build()),
+        file("bin/sh", RawElf::new().build()),
+        file("usr/lib/python3.11/os.py", "name = 'posix'\n"),
+        file("app/good.py", "import os\n"),
+        file("app/bad.py", "import absent\n"),
+        file("app/program", "import absent\n"),
+    ];
+    let command = ["python3".to_owned(), format!("/app/{started}")];
+    testkit::Image {
+        command: command.to_vec(),
+        ..testkit::Image::new("team/image:1", &[&layer])
+    }
+}
 
 #[test]
 fn the_command_is_followed() {
@@ -231,6 +251,38 @@ fn an_application_of_a_server() {
     assert_eq!(
         failing("", &["uvicorn", "api.other:app", "--app-dir", "x"]),
         []
+    );
+}
+
+#[test]
+fn a_program_that_the_image_does_not_have_is_a_gap() {
+    let scratch = tempfile::tempdir().unwrap();
+    let archive = scratch.path().join("image.tar");
+    let gaps = |command: &[&str]| {
+        let mut image = programs("good.py");
+        image.command = command.iter().map(|it| (*it).to_owned()).collect();
+        write_archive(&archive, &docker_archive(&[image]));
+        let (_, report) = check(&archive, &[]);
+        let gaps = report["images"][0]["gaps"].as_array().unwrap().iter();
+        let gaps = gaps.map(|it| it["message"].as_str().unwrap().to_owned());
+        gaps.collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(gaps(&["python3", "/app/good.py"]), "");
+    let input = gaps(&["python3", "-"]);
+    assert!(
+        input.contains("Python executes its standard input"),
+        "{input}"
+    );
+    let script = "echo 'import absent' > /tmp/x.py && python3 /tmp/x.py";
+    let written = gaps(&["sh", "-c", script]);
+    assert!(
+        written.contains("Python executes /tmp/x.py, which a script writes"),
+        "{written}"
+    );
+    let unread = gaps(&["python3", "/app/program"]);
+    assert!(
+        unread.contains("/app/program was not read with the image"),
+        "{unread}"
     );
 }
 

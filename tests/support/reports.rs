@@ -77,6 +77,7 @@ fn target(text: &str) -> TargetFacts {
             reason: text.to_owned(),
             ..DriverFacts::default()
         }),
+        architecture: "amd64".to_owned(),
     }
 }
 

@@ -361,6 +361,7 @@ impl CheckerBuilder {
             name: String::new(),
             gpus: self.gpus.clone(),
             driver: self.driver.clone(),
+            architecture: String::new(),
         };
         given.check(tables).map_err(Error::misread)?;
         if self.gpus.is_empty() && !targets.is_empty() {

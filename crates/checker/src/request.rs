@@ -14,6 +14,7 @@ use imgcheck_elf::Depth;
 use imgcheck_launch::Overlay;
 use imgcheck_rules::rules::TypedName;
 use imgcheck_source::source::registry::Credentials;
+use imgcheck_source::source::{Image, SourceKind};
 
 /// Which image to read, and how.
 ///
@@ -200,6 +201,16 @@ impl ImageRequest {
         match &self.target {
             ImageReference::Remote(Remote::Registry, reference) => Some(reference),
             _ => None,
+        }
+    }
+
+    /// The reference, if the image is from its registry: as it was named, or because no container engine has it.
+    pub(crate) fn read_in_registry(&self, image: &Image) -> Option<&str> {
+        match &self.target {
+            ImageReference::Reference(reference) if image.kind == SourceKind::Registry => {
+                Some(reference)
+            }
+            _ => self.in_registry(),
         }
     }
 

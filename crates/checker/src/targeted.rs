@@ -45,6 +45,7 @@ impl Checker {
             name: String::new(),
             gpus: gpus.to_owned(),
             driver: driver.map(str::to_owned),
+            architecture: String::new(),
         };
         target
             .check(&self.knowledge.targets)

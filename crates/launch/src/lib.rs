@@ -99,6 +99,8 @@ pub struct Launch {
     pub loader: Option<LoaderCommand>,
     /// Files that arguments name, without options, and that neither the image has nor a volume at their paths brings.
     pub missing_operands: Vec<MissingOperand>,
+    /// Paths of files that arguments name, without options, and that the image does not have before its scripts write them.
+    pub written_operands: Vec<String>,
     /// Paths of files whose texts are needed to follow the command, and were not captured.
     pub missing_texts: Vec<String>,
 }
@@ -181,6 +183,7 @@ impl Launch {
         let known = process.arguments.iter().filter_map(Value::known);
         self.arguments = known.map(str::to_owned).collect();
         self.missing_operands = self.missing_operands(chain);
+        self.written_operands = self.written_operands(chain);
         self.check_arguments(chain, process);
         self.check_written(chain);
         self.check_home(chain);
@@ -243,11 +246,29 @@ impl Launch {
         }
     }
 
-    fn missing_operands(&self, chain: &Chain) -> Vec<MissingOperand> {
+    /// The absolute paths of the arguments without options that the image does not have.
+    fn absent_operands(&self, chain: &Chain) -> impl Iterator<Item = String> {
         let operands = self.arguments.iter().skip(1);
         let operands = operands.filter(|it| !it.starts_with('-'));
-        let is_missing = |it: &String| chain.root.resolve(it).is_err() && !chain.is_unknown(it);
-        let missing = operands.map(|it| self.absolute(it)).filter(is_missing);
+        let operands = operands.map(|it| self.absolute(it));
+        operands.filter(|it| chain.root.resolve(it).is_err())
+    }
+
+    fn written_operands(&self, chain: &Chain) -> Vec<String> {
+        let may_be_mounted = |it: &str| {
+            let mut volumes = chain.image_volumes.iter();
+            chain.overlay.hides(it) || volumes.any(|volume| is_below(it, volume))
+        };
+        let absent = self.absent_operands(chain);
+        let absent = absent.filter(|_| !chain.overlay.other_volumes);
+        absent
+            .filter(|it| chain.is_unknown(it) && !may_be_mounted(it))
+            .collect()
+    }
+
+    fn missing_operands(&self, chain: &Chain) -> Vec<MissingOperand> {
+        let absent = self.absent_operands(chain);
+        let missing = absent.filter(|it| !chain.is_unknown(it));
         let operand = |path: String| MissingOperand {
             is_certain: !chain.overlay.other_volumes
                 && !chain.is_unknown(&chain.root.destination(&path)),

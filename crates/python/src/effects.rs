@@ -101,8 +101,9 @@ pub(crate) struct Effects<'a> {
     set: Vec<(usize, &'a str, &'a str)>,
     /// Attributes that are set on modules of `sys.modules`, which need not be this one.
     set_elsewhere: BTreeSet<&'a str>,
-    /// Names whose attributes are set by names that are no literals: the number of the function around, and the name.
-    filled: BTreeSet<(usize, &'a str)>,
+    /// Objects whose attributes are set by names that are no literals: the number of the function around, the name that is the root of the object, and its
+    /// last one.
+    filled: BTreeSet<(usize, &'a str, &'a str)>,
     /// Variables that are modules of `sys.modules`: the number of the function around, and the name.
     aliases: BTreeSet<(usize, &'a str)>,
     /// Functions that set attributes of such modules by names that are no literals.
@@ -152,8 +153,8 @@ impl<'a> Effects<'a> {
         let filled = self
             .filled
             .iter()
-            .filter(|(function, name)| is_imported(*function, name));
-        let filled = filled.map(|(_, name)| *name).collect();
+            .filter(|(function, root, _)| is_imported(*function, root));
+        let filled = filled.map(|(_, _, last)| *last).collect();
         let does = |as_main: bool, change: Change| {
             let of_change = self.changing.iter().filter(|(it, _)| *it == change);
             let mut names = of_change.map(|(_, name)| (as_main, *name));
@@ -372,8 +373,10 @@ impl<'a> Effects<'a> {
                             let set = names.into_iter().map(|name| (number, root, name));
                             self.set.extend(set);
                         }
-                        (None, Expr::Name(_)) => drop(self.filled.insert((self.number(), root))),
-                        (None, _) => {}
+                        (None, Expr::Attribute(it)) => {
+                            self.filled.insert((self.number(), root, &it.attr));
+                        }
+                        (None, _) => drop(self.filled.insert((self.number(), root, root))),
                     }
                 }
             }

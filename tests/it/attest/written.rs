@@ -228,8 +228,8 @@ fn a_check_takes_signed_facts_and_reads_no_layer() {
             .count()
     };
     let before = requests();
-    let check = |arguments: &[&str]| {
-        let reference = format!("docker://{}", place.reference());
+    let check_in = |transport: &str, arguments: &[&str]| {
+        let reference = format!("{transport}{}", place.reference());
         let output = imgcheck()
             .args([
                 "check",
@@ -245,7 +245,11 @@ fn a_check_takes_signed_facts_and_reads_no_layer() {
         let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (report, text(&output.stderr))
     };
+    let check = |arguments: &[&str]| check_in("docker://", arguments);
     let own = place.key("own.pub").display().to_string();
+    // No container engine has the bare reference.
+    check_in("", &["--facts-key", &own]);
+    assert_eq!(requests(), before, "no layer is read");
     let (report, errors) = check(&["--facts-key", &own]);
     assert_eq!(
         (errors.as_str(), requests()),

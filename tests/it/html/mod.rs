@@ -127,6 +127,7 @@ fn hostile() -> (ImageReport, FileReport, UnreadImage) {
             reason: evil.to_owned(),
             ..DriverFacts::default()
         }),
+        architecture: evil.to_owned(),
     }];
     for library in &mut Arc::make_mut(&mut image.facts.gpu).libraries {
         library.path = evil.to_owned();

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::imports_of_command::programs;
 
 /// A plan of the samples, read into the store.
 fn read(case: &Case) -> testkit::registry::Server {
@@ -87,17 +88,17 @@ fn a_change_of_driver_or_gpu_is_judged_before_it_is_made() {
 fn each_class_of_nodes_is_a_target() {
     let case = Case::new();
     let _server = read(&case);
-    let node = |name: &str, product: &str, driver: &str| {
+    let node = |name: &str, product: &str, driver: &str, architecture: &str| {
         let (major, rest) = driver.split_once('.').unwrap();
         json!({"kind": "Node", "metadata": {"name": name, "labels": {
-            "kubernetes.io/arch": "amd64", "nvidia.com/gpu.product": product, "nvidia.com/gpu.count": "8",
+            "kubernetes.io/arch": architecture, "nvidia.com/gpu.product": product, "nvidia.com/gpu.count": "8",
             "nvidia.com/cuda.driver.major": major, "nvidia.com/cuda.driver.minor": rest.split('.').next(),
             "nvidia.com/cuda.driver.rev": rest.split('.').nth(1), "nvidia.com/cuda.driver-version.full": driver}},
             "status": {"allocatable": {"nvidia.com/gpu": "8"}}})
     };
     let nodes = json!({"kind": "List", "items": [
-        node("a", "NVIDIA-H100-80GB-HBM3", "570.86.10"), node("b", "NVIDIA-H100-80GB-HBM3", "570.86.10"),
-        node("c", "Tesla-K80", "470.82.01")]});
+        node("a", "NVIDIA-H100-80GB-HBM3", "570.86.10", "amd64"), node("b", "NVIDIA-H100-80GB-HBM3", "570.86.10", "amd64"),
+        node("c", "Tesla-K80", "470.82.01", "amd64"), node("d", "NVIDIA-GH200-480GB", "570.86.10", "arm64")]});
     write(&case, "nodes.json", &nodes.to_string());
     let (records, code) = case.judge(&["--nodes", "nodes.json"]);
     assert_eq!(code, 1);
@@ -105,12 +106,13 @@ fn each_class_of_nodes_is_a_target() {
         .as_array()
         .unwrap()
         .clone();
-    assert_eq!(targets.len(), 2, "{targets:?}");
-    let runs: Vec<&Value> = targets.iter().map(|it| &it["runs"]).collect();
-    assert!(
-        runs.contains(&&json!("yes")) && runs.contains(&&json!("no")),
-        "{targets:?}"
-    );
+    let runs = |product: &str| {
+        let mut targets = targets.iter();
+        let target = targets.find(|it| it["name"].as_str().unwrap().contains(product));
+        target.unwrap()["runs"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(targets.len(), 3, "{targets:?}");
+    assert_eq!(["H100", "K80", "GH200"].map(runs), ["yes", "no", "no"]);
 }
 
 #[test]
@@ -188,4 +190,23 @@ fn quiet_prints_a_summary_only_if_an_image_fails() {
         assert_eq!(output.stdout.is_empty(), is_silent, "{output:?}");
         assert!(output.stderr.is_empty(), "{output:?}");
     }
+}
+
+/// Each by its own command, although they have the same layer.
+#[test]
+fn what_images_import_is_judged() {
+    let case = Case::new();
+    let mut fleet = Fleet::default();
+    for program in ["good.py", "bad.py"] {
+        let content = Content::of("1", &[programs(program)], false);
+        push(&mut fleet, "team/train", program, &content);
+    }
+    let server = fleet.serve();
+    case.plan(&[&format!("registry:{}", server.address)]);
+    assert_eq!(case.run(&[]).status.code(), Some(0));
+    let (records, code) = case.judge(&[]);
+    assert_eq!(code, 1);
+    assert_eq!(find(&records, ":good.py")["verdict"], "pass");
+    let bad = find(&records, ":bad.py");
+    assert_eq!(bad["findings"][0]["rule"], "python-import-fails", "{bad}");
 }

@@ -34,7 +34,8 @@ impl Checker {
         request: &ImageRequest,
         image: &Image,
     ) -> Result<Option<ImageFacts>> {
-        let (Some(reference), Some(digest)) = (request.in_registry(), &image.digest) else {
+        let (Some(reference), Some(digest)) = (request.read_in_registry(image), &image.digest)
+        else {
             return Ok(None);
         };
         if self.facts_keys.is_empty() || request.cached_only {

@@ -252,11 +252,15 @@ fn unknown(outcome: Outcome, answered: &Answered) -> Vec<String> {
     let unresolved = unresolved.filter(|_| outcome == Outcome::Unknown);
     let unresolved =
         unresolved.map(|(image, it)| format!("{}: {}", shortened(image, 300), it.problem));
-    let missing = judgement.missing.iter().map(|job| job.reference());
-    let missing: BTreeSet<String> = missing.collect();
-    let missing = missing
-        .into_iter()
-        .map(|it| format!("{it} was not read yet"));
+    let digests: BTreeSet<&str> = judgement
+        .missing
+        .iter()
+        .map(|job| job.key.digest.as_str())
+        .collect();
+    let images = answered.digests.iter();
+    let missing = images
+        .filter(|(_, digest)| digests.contains(digest.as_str()))
+        .map(|(image, _)| format!("{} was not read yet", shortened(image, 300)));
     let late = judgement
         .is_late
         .then(|| "the facts of the image are being loaded".to_owned());

@@ -151,9 +151,14 @@ impl<'r> Run<'_, '_, '_, 'r> {
         let mut interpreter = Interpreter::new(self.files, self.search);
         let (name, outcome) = match program {
             PythonProgram::Script(path) => {
-                let node = self.pythons.root.resolve_as(path, self.pythons.user());
-                let facts = node.ok().and_then(|it| self.files.script(it));
-                let Some(facts) = facts else {
+                let Ok(node) = self.pythons.root.resolve_as(path, self.pythons.user()) else {
+                    if self.pythons.launch.written_operands.contains(path) {
+                        let why = "a script writes when the container starts";
+                        self.add_gap(path, why, imports);
+                    }
+                    return Ok(());
+                };
+                let Some(facts) = self.files.script(node) else {
                     return Ok(());
                 };
                 (path.as_str(), interpreter.run(facts))
@@ -166,6 +171,10 @@ impl<'r> Run<'_, '_, '_, 'r> {
                 }
                 ("-c", interpreter.run(Arc::new(facts)))
             }
+            PythonProgram::Input => {
+                self.add_gap("its standard input", "is not in the image", imports);
+                return Ok(());
+            }
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
             PythonProgram::Application(module, name) => {
                 (module.as_str(), interpreter.import_attribute(module, name))
@@ -173,6 +182,18 @@ impl<'r> Run<'_, '_, '_, 'r> {
         };
         self.note(name, true, &interpreter, &outcome, imports);
         Ok(())
+    }
+
+    /// Notes that the program is not known.
+    fn add_gap(&self, program: &str, why: &str, imports: &mut Imports<'r>) {
+        imports.gaps.push(Gap {
+            code: GapCode::LaunchNotUnderstood,
+            message: format!(
+                "Python executes {program}, which {why}, so what it imports was not judged"
+            ),
+            path: None,
+            layer: None,
+        });
     }
 
     /// A package of the tables, if it is there.

@@ -59,6 +59,8 @@ pub enum PythonProgram {
     Module(String),
     /// The text after `-c`.
     Code(String),
+    /// The standard input: `-`.
+    Input,
     /// The module that a server imports, and the name of the application in it: `app.main` and `app` of `uvicorn app.main:app`. The name is empty if it
     /// is not known.
     Application(String, String),

@@ -16,6 +16,8 @@ pub(super) struct Options {
     pub safe_path: bool,
     /// The script or directory; `None` for `-c`, `-m`, standard input and the interactive interpreter.
     pub script: Option<String>,
+    /// `-`: the script is the standard input.
+    pub reads_input: bool,
     /// The module after `-m`.
     pub module: Option<String>,
     /// The program after `-c`.
@@ -46,7 +48,10 @@ impl Options {
         let mut words = arguments[start..].iter();
         while let Some(word) = words.next() {
             match word.strip_prefix('-') {
-                Some("") => break,
+                Some("") => {
+                    options.reads_input = true;
+                    break;
+                }
                 Some("-") => {
                     options.script = words.next().filter(|it| *it != "-").cloned();
                     break;

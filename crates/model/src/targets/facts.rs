@@ -16,6 +16,9 @@ pub struct TargetFacts {
     /// Its driver; absent if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverFacts>,
+    /// The architecture of its machines, such as `amd64`; absent if not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub architecture: String,
 }
 
 /// A GPU of a target, and the image's code for it.

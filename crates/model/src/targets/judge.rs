@@ -74,6 +74,7 @@ impl Target {
                 })
                 .collect(),
             driver,
+            architecture: self.architecture.clone(),
         })
     }
 }

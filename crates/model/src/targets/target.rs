@@ -17,6 +17,8 @@ pub struct Target {
     pub gpus: Vec<String>,
     /// The driver version as written: `535.183.06`.
     pub driver: Option<String>,
+    /// The architecture of its machines, such as `amd64`; empty if that is not known.
+    pub architecture: String,
 }
 
 impl Target {
@@ -26,6 +28,7 @@ impl Target {
             name: String::new(),
             gpus: known.capabilities().map(|it| it.sm()).collect(),
             driver: None,
+            architecture: String::new(),
         }
     }
 

@@ -284,9 +284,9 @@ fn an_invalid_target_is_an_error() {
         toolkit: None,
     };
     let target = |gpu: &str, driver: &str| Target {
-        name: String::new(),
         gpus: vec![gpu.to_owned()],
         driver: Some(driver.to_owned()),
+        ..Target::default()
     };
     assert!(judge(&[target("H100", "535.183.06")], &evidence, &tables()).is_ok());
     assert!(judge(&[target("H1000", "535.183.06")], &evidence, &tables()).is_err());

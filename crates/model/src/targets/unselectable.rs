@@ -94,7 +94,7 @@ mod tests {
         let target = Target {
             name: String::new(),
             gpus: gpus.iter().map(|it| (*it).to_owned()).collect(),
-            driver: None,
+            ..Target::default()
         };
         let tables = crate::knowledge::targets().unwrap();
         let found = unselectable(&[target], &[library], &ImageSize::default(), &tables).unwrap();

@@ -9,11 +9,19 @@ use imgcheck_model::targets::{CodeKind, DriverFacts, GpuFacts, PackageCode, Supp
 pub(super) fn on_target(target: &TargetFacts, facts: &Inspection) -> FleetTarget {
     let driver = target.driver.iter().map(|it| with_driver(it, facts));
     let gpus = target.gpus.iter().map(|it| on_gpu(it, facts));
-    let all: Vec<FleetRuns> = gpus.chain(driver).collect();
+    let machine = is_for_other_machines(target, facts).then_some(FleetRuns::No);
+    let all: Vec<FleetRuns> = gpus.chain(driver).chain(machine).collect();
     FleetTarget {
         name: name(target),
         runs: worst(&all),
     }
+}
+
+/// Whether the image and the target are known to have different architectures.
+fn is_for_other_machines(target: &TargetFacts, facts: &Inspection) -> bool {
+    let image = facts.platform.split('/').nth(1);
+    let machine = target.architecture.as_str();
+    image.is_some_and(|it| !machine.is_empty() && !it.is_empty() && it != machine)
 }
 
 /// The worst decides; a driver that is new enough is no code for a GPU.

@@ -112,6 +112,7 @@ mod tests {
                 compiles_ptx: Some(false),
                 ..DriverFacts::default()
             }),
+            ..TargetFacts::default()
         };
         assert_eq!(
             plain(&[target]),

@@ -13,12 +13,15 @@ pub(super) fn program(options: &Options, launch: &Launch) -> Option<PythonProgra
         script,
         module,
         code,
+        reads_input,
         ..
     } = options;
     let script = script.as_ref().map(|it| launch.absolute(it));
     let script = script.map(PythonProgram::Script);
     let module = module.clone().map(PythonProgram::Module);
-    script.or(module).or(code.clone().map(PythonProgram::Code))
+    let code = code.clone().map(PythonProgram::Code);
+    let input = reads_input.then_some(PythonProgram::Input);
+    script.or(module).or(code).or(input)
 }
 
 /// Whether the command names Python itself, and not a program that is installed with one: `supervisord` starts others.

@@ -172,6 +172,7 @@ fn group(
             name: key.name(&keys),
             gpus: key.gpu.into_iter().collect(),
             driver: key.driver,
+            architecture: key.architecture.clone(),
         },
         has_gpu: key.has_gpu,
         architecture: key.architecture,

@@ -93,7 +93,9 @@ impl InternalAddress {
 }
 
 fn refusal(host: &str, ip: IpAddr) -> String {
-    format!("{host} has the internal address {ip}, and is not listed under `internal-hosts`")
+    format!(
+        "{host} has the internal address {ip}, and is not listed under `gate: {{internal-hosts: …}}` of the gate's configuration"
+    )
 }
 
 /// Whether an address may belong to this machine, its network or its cloud, or belongs to nobody (IANA registries of special-purpose
