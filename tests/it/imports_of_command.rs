@@ -263,7 +263,8 @@ fn a_program_that_the_image_does_not_have_is_a_gap() {
         image.command = command.iter().map(|it| (*it).to_owned()).collect();
         write_archive(&archive, &docker_archive(&[image]));
         let (_, report) = check(&archive, &[]);
-        let gaps = report["images"][0]["gaps"].as_array().unwrap().iter();
+        let gaps = report["images"][0]["judged"]["gaps"].as_array();
+        let gaps = gaps.into_iter().flatten();
         let gaps = gaps.map(|it| it["message"].as_str().unwrap().to_owned());
         gaps.collect::<Vec<_>>().join("; ")
     };

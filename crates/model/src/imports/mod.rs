@@ -152,7 +152,9 @@ impl<'r> Run<'_, '_, '_, 'r> {
         let (name, outcome) = match program {
             PythonProgram::Script(path) => {
                 let Ok(node) = self.pythons.root.resolve_as(path, self.pythons.user()) else {
-                    if self.pythons.launch.written_operands.contains(path) {
+                    let launch = self.pythons.launch;
+                    let is_said = launch.gaps.iter().any(|it| it.message.contains(path));
+                    if launch.written_operands.contains(path) && !is_said {
                         let why = "a script writes when the container starts";
                         self.add_gap(path, why, imports);
                     }

@@ -59,7 +59,7 @@ pub enum PythonProgram {
     Module(String),
     /// The text after `-c`.
     Code(String),
-    /// The standard input: `-`.
+    /// The standard input: `-` or `/dev/stdin`.
     Input,
     /// The module that a server imports, and the name of the application in it: `app.main` and `app` of `uvicorn app.main:app`. The name is empty if it
     /// is not known.

@@ -16,12 +16,15 @@ pub(super) fn program(options: &Options, launch: &Launch) -> Option<PythonProgra
         reads_input,
         ..
     } = options;
+    let is_input = *reads_input || script.as_deref() == Some("/dev/stdin");
+    if is_input {
+        return Some(PythonProgram::Input);
+    }
     let script = script.as_ref().map(|it| launch.absolute(it));
     let script = script.map(PythonProgram::Script);
     let module = module.clone().map(PythonProgram::Module);
     let code = code.clone().map(PythonProgram::Code);
-    let input = reads_input.then_some(PythonProgram::Input);
-    script.or(module).or(code).or(input)
+    script.or(module).or(code)
 }
 
 /// Whether the command names Python itself, and not a program that is installed with one: `supervisord` starts others.
