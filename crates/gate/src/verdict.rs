@@ -153,12 +153,18 @@ impl ContainerVerdict {
         }
     }
 
-    /// The verdict. With `strict`, an image with a gap does not pass.
+    /// The verdict. With `strict`, an image with a gap does not pass, nor one of which no class of nodes is known to run it.
     pub fn verdict(&self, strict: bool) -> Verdict {
+        let is_unknown = !self.gaps.is_empty() || self.may_run_nowhere();
         match self.verdict {
-            Verdict::Pass if strict && !self.gaps.is_empty() => Verdict::Incomplete,
+            Verdict::Pass if strict && is_unknown => Verdict::Incomplete,
             other => other,
         }
+    }
+
+    /// Whether there are nodes that it can land on, of which none is known to run it.
+    pub fn may_run_nowhere(&self) -> bool {
+        matches!(self.classes, Some((0, all)) if all > 0)
     }
 
     fn bytes(&self) -> u64 {
@@ -172,5 +178,33 @@ impl ContainerVerdict {
             .iter()
             .map(|it| it.message.len() + it.rule.len() + 60);
         (texts + findings.sum::<usize>() + 300) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_unknown_nodes_can_run_is_incomplete_where_it_is_enforced() {
+        let verdict = |classes: Option<(usize, usize)>, strict: bool| {
+            let container = ContainerVerdict {
+                name: "trainer".to_owned(),
+                image: "team/image:1".to_owned(),
+                verdict: Verdict::Pass,
+                is_read: true,
+                findings: Vec::new(),
+                gaps: Vec::new(),
+                problem: None,
+                classes,
+                fails_on: Vec::new(),
+            };
+            container.verdict(strict)
+        };
+        assert_eq!(verdict(Some((0, 2)), true), Verdict::Incomplete);
+        assert_eq!(verdict(Some((0, 2)), false), Verdict::Pass);
+        for known in [None, Some((1, 2)), Some((0, 0))] {
+            assert_eq!(verdict(known, true), Verdict::Pass);
+        }
     }
 }

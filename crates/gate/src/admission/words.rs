@@ -41,6 +41,9 @@ pub fn about(judgement: &Judgement, strict: bool) -> Sentences {
     about_containers(&judgement.containers.iter().collect::<Vec<_>>(), strict)
 }
 
+/// Why a container does not pass that no node is known to run.
+const UNKNOWN_NODES: &str = "not judged: the GPU or the driver of the nodes that it can land on is not known; do they have the labels of GPU Feature Discovery?";
+
 /// The sentences about containers, the worst container first.
 pub fn about_containers(containers: &[&ContainerVerdict], strict: bool) -> Sentences {
     let mut containers = containers.to_vec();
@@ -72,6 +75,9 @@ fn reasons(container: &ContainerVerdict, strict: bool) -> Vec<String> {
     reasons.extend(container.problem.iter().map(|it| named(it)));
     let gaps = counting_gaps(container, strict);
     reasons.extend(gaps.map(|it| named(&format!("not judged ({}): {}", it.code, it.message))));
+    if strict && container.verdict == Verdict::Pass && container.may_run_nowhere() {
+        reasons.push(named(UNKNOWN_NODES));
+    }
     reasons
 }
 
