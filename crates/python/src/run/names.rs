@@ -93,9 +93,7 @@ impl<F: Files> Interpreter<'_, F> {
         let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
         let is_in = |names: &[String]| names.binary_search_by(|it| it.as_str().cmp(name)).is_ok();
         let is_dynamic = facts.dynamic_names_from.is_some_and(|it| !is_before(it));
-        let mut taken = facts.imports().flat_map(|it| &it.names);
-        let is_filled = !self.filling.is_empty() && taken.any(|it| self.filling.contains(it));
-        if is_dynamic || is_filled || is_in(&facts.answered) {
+        if is_dynamic || is_in(&facts.answered) {
             return Answer::Unknown;
         }
         if is_in(&facts.names) {
@@ -128,7 +126,11 @@ impl<F: Files> Interpreter<'_, F> {
                 _ => answer = Answer::Unknown,
             }
         }
-        answer
+        let mut taken = facts.imports().flat_map(|it| &it.names);
+        match answer {
+            Answer::No if taken.any(|it| self.filling.contains(it)) => Answer::Unknown,
+            answer => answer,
+        }
     }
 
     /// The line that a module has reached whose import is not at its end: nothing after it was executed. The imports that lead from there to
