@@ -26,6 +26,7 @@ pub fn fuzz(text: &str) {
             frozen: Default::default(),
             finders: Vec::new(),
             brought: Vec::new(),
+            native: Vec::new(),
             hidden: Vec::new(),
             platform: Platform { release },
             most_lookups: 10_000,
