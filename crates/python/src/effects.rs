@@ -7,6 +7,7 @@ mod own;
 mod unchanged;
 mod visit;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
@@ -27,6 +28,9 @@ const CHANGES: [&str; 8] = [
 
 /// The function of a module that is called for names which it does not have (PEP 562).
 const GETATTR: &str = "__getattr__";
+
+/// Lists and dictionaries that a `__getattr__` may compare with: with more, it may answer any name.
+const MOST_CONSTANTS: usize = 16;
 
 /// What binds a name in an expression; in a function, only for itself.
 const WALRUS: &str = ":=";
@@ -228,8 +232,21 @@ impl<'a> Effects<'a> {
         let Some(start) = self.getattr else {
             return;
         };
+        // Each costs a search of the whole source.
+        let known: RefCell<BTreeMap<String, bool>> = RefCell::default();
+        let is_unchanged = |name: &str| {
+            let mut known = known.borrow_mut();
+            let is_full = known.len() >= MOST_CONSTANTS;
+            known.get(name).copied().unwrap_or_else(|| {
+                let is_unchanged = !is_full && unchanged::is_unchanged(source, name);
+                if !is_full {
+                    known.insert(name.to_owned(), is_unchanged);
+                }
+                is_unchanged
+            })
+        };
         let constant = |name: &str| match self.plain.get(name)? {
-            Some(Meaning::Constant(value)) if unchanged::is_unchanged(source, name) => Some(*value),
+            Some(Meaning::Constant(value)) if is_unchanged(name) => Some(*value),
             _ => None,
         };
         let answered = match self.plain.get(GETATTR) {
