@@ -135,6 +135,6 @@ fn target([name, gpu, driver]: &[String; 3]) -> Target {
         name: name.clone(),
         gpus: given(gpu).into_iter().collect(),
         driver: given(driver),
-        architecture: String::new(),
+        ..Target::default()
     }
 }

@@ -16,20 +16,11 @@ pub fn fuzz(text: &str) {
     for release in [(3, 8), (3, 14)] {
         let search = Search {
             path: vec![0],
-            standard: Vec::new(),
             is_known: true,
             builtin: BTreeSet::from(["sys".to_owned()]),
-            follows_standard: false,
-            followed: Default::default(),
-            optional: Default::default(),
-            is_standard_whole: false,
-            frozen: Default::default(),
-            finders: Vec::new(),
-            brought: Vec::new(),
-            native: Vec::new(),
-            hidden: Vec::new(),
             platform: Platform { release },
             most_lookups: 10_000,
+            ..Search::default()
         };
         let run = || {
             let mut interpreter = Interpreter::new(&modules, &search);

@@ -358,10 +358,9 @@ impl CheckerBuilder {
             return Ok(());
         }
         let given = Target {
-            name: String::new(),
             gpus: self.gpus.clone(),
             driver: self.driver.clone(),
-            architecture: String::new(),
+            ..Target::default()
         };
         given.check(tables).map_err(Error::misread)?;
         if self.gpus.is_empty() && !targets.is_empty() {

@@ -42,10 +42,9 @@ impl Checker {
     /// A GPU or the driver is not one.
     pub fn for_target(&self, gpus: &[String], driver: Option<&str>) -> Result<Self> {
         let target = Target {
-            name: String::new(),
             gpus: gpus.to_owned(),
             driver: driver.map(str::to_owned),
-            architecture: String::new(),
+            ..Target::default()
         };
         target
             .check(&self.knowledge.targets)

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use crate::effects::GETATTR;
 use crate::scan::{Scanner, Token};
 
 /// The parts of a source that are bodies of functions and say nothing about its import, in order.
@@ -124,7 +125,7 @@ impl<'t> Bodies<'t> {
                     .any(|it| self.imported.contains(&(*it, *name)))
             };
             body.matters
-                || body.name == "__getattr__"
+                || body.name == GETATTR
                 || executed.contains(body.name)
                 || body.changed.iter().any(is_imported)
         };

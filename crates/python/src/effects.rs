@@ -27,7 +27,7 @@ const CHANGES: [&str; 8] = [
 ];
 
 /// The function of a module that is called for names which it does not have (PEP 562).
-const GETATTR: &str = "__getattr__";
+pub(crate) const GETATTR: &str = "__getattr__";
 
 /// Lists and dictionaries that a `__getattr__` may compare with: with more, it may answer any name.
 const MOST_CONSTANTS: usize = 16;

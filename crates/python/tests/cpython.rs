@@ -75,24 +75,15 @@ fn play(directory: &Path, minor: u32) -> Outcome {
     let disk = Disk { paths };
     let search = Search {
         path: vec![0],
-        standard: Vec::new(),
         is_known: true,
         builtin: ["sys", "typing", "warnings", "contextlib"]
             .map(str::to_owned)
             .into(),
-        follows_standard: false,
-        followed: Default::default(),
-        optional: Default::default(),
-        is_standard_whole: false,
-        frozen: Default::default(),
-        finders: Vec::new(),
-        brought: Vec::new(),
-        native: Vec::new(),
-        hidden: Vec::new(),
         platform: Platform {
             release: (3, minor),
         },
         most_lookups: 100_000,
+        ..Search::default()
     };
     Interpreter::new(&disk, &search).import("root")
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -128,19 +128,11 @@ fn no_name_that_cpython_lists_is_said_to_be_absent() {
         standard: library,
         is_known: true,
         builtin: next().split(' ').map(str::to_owned).collect(),
-        follows_standard: false,
-        followed: BTreeSet::new(),
-        optional: BTreeSet::new(),
-        is_standard_whole: false,
-        frozen: BTreeSet::new(),
-        finders: Vec::new(),
-        brought: Vec::new(),
-        native: Vec::new(),
-        hidden: Vec::new(),
         platform: Platform {
             release: (3, minor),
         },
         most_lookups: u64::MAX,
+        ..Search::default()
     };
     let (mut modules, mut closed, mut names) = (0, 0, 0);
     let mut wrong = Vec::new();

@@ -9,6 +9,7 @@ mod exceptions;
 mod hanging;
 mod harbor;
 mod images;
+mod imports;
 mod match_conditions;
 mod mutation;
 mod operations;

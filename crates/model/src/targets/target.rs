@@ -25,10 +25,8 @@ impl Target {
     /// Every GPU of a table, whatever the driver.
     pub fn all(known: &GpuTable) -> Self {
         Target {
-            name: String::new(),
             gpus: known.capabilities().map(|it| it.sm()).collect(),
-            driver: None,
-            architecture: String::new(),
+            ..Target::default()
         }
     }
 

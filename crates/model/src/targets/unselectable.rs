@@ -92,7 +92,6 @@ mod tests {
             ..LibraryCoverage::default()
         };
         let target = Target {
-            name: String::new(),
             gpus: gpus.iter().map(|it| (*it).to_owned()).collect(),
             ..Target::default()
         };

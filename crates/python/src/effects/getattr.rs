@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ruff_python_ast::{CmpOp, ExceptHandler, Expr, ExprCompare, Stmt, StmtFunctionDef};
 
+use super::meaning::texts;
+
 type Names<'a> = BTreeSet<&'a str>;
 
 /// The names with which a statement can be reached.
@@ -261,13 +263,6 @@ impl<'a> Getattr<'a, '_> {
 
     /// The members of a list or the like, or the keys of a dictionary.
     fn members(&self, expression: &'a Expr) -> Option<Names<'a>> {
-        let texts = |all: &'a [Expr]| {
-            let mut all = all.iter();
-            all.try_fold(Names::new(), |mut names, it| {
-                names.insert(it.as_string_literal_expr()?.value.to_str());
-                Some(names)
-            })
-        };
         match expression {
             Expr::List(it) => texts(&it.elts),
             Expr::Tuple(it) => texts(&it.elts),

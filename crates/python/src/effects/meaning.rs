@@ -16,3 +16,9 @@ pub(super) enum Meaning<'a> {
     /// A list or the like, or a dictionary.
     Constant(&'a Expr),
 }
+
+/// The texts of expressions that are all literals.
+pub(super) fn texts<'a, T: FromIterator<&'a str>>(all: &'a [Expr]) -> Option<T> {
+    let texts = all.iter().map(|it| it.as_string_literal_expr());
+    texts.map(|it| Some(it?.value.to_str())).collect()
+}

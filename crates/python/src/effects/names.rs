@@ -87,10 +87,7 @@ impl<'a> Effects<'a> {
         if self.function.is_none() && self.classes == 0 {
             self.names.insert(name);
             self.constants.insert(name, None);
-            if name == GETATTR {
-                let start = self.start();
-                self.getattr.get_or_insert(start);
-            }
+            self.note_getattr(name);
         }
     }
 
@@ -99,6 +96,11 @@ impl<'a> Effects<'a> {
         self.names.insert(name);
         self.constants.insert(name, None);
         self.plain.insert(name, None);
+        self.note_getattr(name);
+    }
+
+    /// Notes a name that may be that of a `__getattr__`.
+    fn note_getattr(&mut self, name: &str) {
         if name == GETATTR {
             let start = self.start();
             self.getattr.get_or_insert(start);

@@ -4,6 +4,7 @@
 use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{CmpOp, Expr, ExprCall, ExprContext, ExprSubscript};
 
+use super::meaning::texts;
 use super::{Effects, GETATTR, own_submodule};
 use crate::condition::is_attribute;
 
@@ -248,8 +249,7 @@ impl<'a> Effects<'a> {
             Expr::Name(name) => {
                 let mut loops = self.loops.iter().rev();
                 let (_, list) = loops.find(|(variable, _)| *variable == name.id.as_str())?;
-                let texts = list.iter().map(|it| it.as_string_literal_expr());
-                texts.map(|it| Some(it?.value.to_str())).collect()
+                texts(list)
             }
             _ => None,
         }

@@ -5,7 +5,7 @@ use ruff_python_ast::{Comprehension, ExceptHandler, Expr, ExprContext, Pattern, 
 use ruff_text_size::Ranged;
 
 use super::meaning::Meaning;
-use super::{Change, Effects, GETATTR};
+use super::{Change, Effects};
 use crate::condition::{Condition, Constants, Subject, is_attribute};
 
 impl<'a> Visitor<'a> for Effects<'a> {
@@ -42,15 +42,7 @@ impl<'a> Visitor<'a> for Effects<'a> {
                 self.classes -= 1;
             }
             Stmt::Global(global) => {
-                let names = global.names.iter().map(|it| it.as_str());
-                self.constants
-                    .extend(names.clone().map(|name| (name, None)));
-                self.plain.extend(names.clone().map(|name| (name, None)));
-                if names.clone().any(|it| it == GETATTR) {
-                    let start = self.start();
-                    self.getattr.get_or_insert(start);
-                }
-                self.names.extend(names);
+                global.names.iter().for_each(|it| self.bind_own(it));
             }
             Stmt::Assign(assign) => match (&assign.targets[..], truth(&assign.value)) {
                 ([Expr::Name(name)], Some(value)) => self.assign(&name.id, value),

@@ -34,7 +34,7 @@ const MAIN: &str = "__main__";
 const MOST_PLACES: usize = 12;
 
 /// How an interpreter finds modules.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Search<F> {
     /// The directories of `sys.path` that exist.
     pub path: Vec<F>,

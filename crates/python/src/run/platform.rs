@@ -7,7 +7,7 @@ use crate::condition::{Atom, Comparison, Condition, Subject};
 use crate::facts::{Import, ModuleFacts, Step};
 
 /// The interpreter and its platform: CPython on Linux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Platform {
     /// Major and minor release: `(3, 11)`.
     pub release: (u32, u32),

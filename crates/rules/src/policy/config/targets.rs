@@ -16,7 +16,7 @@ impl Source {
             name: entry.name.value.clone(),
             gpus: entry.gpus.iter().map(|gpu| gpu.value.clone()).collect(),
             driver: entry.driver.as_ref().map(|driver| driver.value.clone()),
-            architecture: String::new(),
+            ..Target::default()
         };
         if target.gpus.is_empty() && target.driver.is_none() {
             let problem = format!("target `{}` has no GPUs and no driver", target.name);
@@ -47,7 +47,7 @@ impl Source {
             name: entry.name.value.clone(),
             gpus: gpu.map(|it| it.value.clone()).into_iter().collect(),
             driver: entry.driver.as_ref().map(|it| it.value.clone()),
-            architecture: String::new(),
+            ..Target::default()
         };
         self.check_pairs(entry.gpu.as_slice(), entry.driver.as_ref(), tables)?;
         let taint = |source: &Self, text: &Spanned<String>| {
