@@ -6,8 +6,10 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use crate::effects::GETATTR;
 use crate::scan::{Scanner, Token};
+
+/// The function of a module that is called for names which it does not have (PEP 562).
+pub(crate) const GETATTR: &str = "__getattr__";
 
 /// The parts of a source that are bodies of functions and say nothing about its import, in order.
 pub(crate) fn idle(source: &str) -> Vec<Range<usize>> {

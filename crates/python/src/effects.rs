@@ -15,6 +15,7 @@ use ruff_python_ast::visitor::Visitor;
 use ruff_python_ast::{Expr, ExprCall, ExprContext, ExprSubscript, Stmt};
 use ruff_text_size::TextSize;
 
+use crate::bodies::GETATTR;
 use crate::condition::{Constants, is_attribute};
 use crate::facts::{DynamicSubmodules, ModuleFacts, Step};
 use crate::lines::Lines;
@@ -25,9 +26,6 @@ use meaning::Meaning;
 const CHANGES: [&str; 8] = [
     "append", "insert", "extend", "remove", "pop", "clear", "reverse", "sort",
 ];
-
-/// The function of a module that is called for names which it does not have (PEP 562).
-pub(crate) const GETATTR: &str = "__getattr__";
 
 /// Lists and dictionaries that a `__getattr__` may compare with: with more, it may answer any name.
 const MOST_CONSTANTS: usize = 16;
