@@ -28,6 +28,7 @@ mapfile -d '' -t -O "${#arguments[@]}" arguments <"$words"
 
 paths=()
 while read -r line; do
+  line=${line%$'\r'}
   [[ -z $line ]] || paths+=("$line")
 done <<<"$inputs"
 

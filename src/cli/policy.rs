@@ -166,7 +166,7 @@ impl PolicyArguments {
         let shown = one_line(&path.display().to_string());
         if !all_read {
             output::remark(&format!(
-                "{shown} was not written, because an image could not be read\n"
+                "{shown} was not written: some inputs could not be read\n"
             ));
             return Ok(false);
         }

@@ -120,7 +120,7 @@ fn an_unreadable_image_passes_in_no_format() {
             "github" => {
                 text.starts_with("::error title=imgcheck%3A absent.tar could not be read::")
             }
-            "markdown" => text.starts_with("## imgcheck: ❌ some images could not be read"),
+            "markdown" => text.starts_with("## imgcheck: ❌ something could not be read"),
             "cyclonedx" => {
                 let properties = cyclonedx(&text)["metadata"]["properties"].to_string();
                 properties.contains("imgcheck:unread") && properties.contains("absent.tar")

@@ -110,9 +110,10 @@ fn options_and_files_of_other_commands_are_pointed_to_them() {
     let packed_image = testkit::gzip(&image);
     fs::write(&packed, &packed_image).unwrap();
     let path = |file: &Path| file.to_str().unwrap().to_owned();
-    for file in [path(&repository(HONEST)), path(&packed)] {
+    let named = path(&packed);
+    for (file, shown) in [(path(&repository(HONEST)), HONEST), (named.clone(), &named)] {
         let error = failure(2, &["lint", &file]);
-        assert!(error.contains(&format!("imgcheck {file}")), "{error}");
+        assert!(error.contains(&format!("imgcheck {shown}")), "{error}");
     }
     let error = failure(2, &["lint", "nofile"]);
     assert!(error.contains("nofile: file not found"), "{error}");

@@ -111,6 +111,10 @@ impl Checker {
             let report = bases.get_or_judge(self, reference)?;
             base.claims.clone_from(&report.claims);
             let findings = report.findings.iter();
+            // With a digest, Docker does not look at the tag.
+            let has_digest = reference.contains("@sha256:");
+            let is_of_tag = |it: &&Finding| it.claim.as_ref().is_some_and(|it| it.origin == "tag");
+            let findings = findings.filter(|it| !(has_digest && is_of_tag(it)));
             base.findings = findings
                 .map(|finding| base_finding(base, finding))
                 .collect();

@@ -191,7 +191,8 @@ fn other_than_dockerfile(name: &str, text: &str) -> Option<Error> {
 /// A directory cannot be read or has no such file, or the request was cancelled.
 fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFile>> {
     let mut files = Vec::new();
-    for path in paths {
+    let paths: Vec<PathBuf> = paths.iter().map(|it| from_here(it)).collect();
+    for path in &paths {
         if !path.is_dir() {
             files.push(LintFile {
                 path: path.clone(),
@@ -213,6 +214,17 @@ fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFi
         }));
     }
     Ok(files)
+}
+
+/// A path below the working directory as a relative one: the build context is found by that, and reports name it.
+fn from_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    let below = here.and_then(|it| path.strip_prefix(it).ok());
+    match below {
+        Some(below) if below.as_os_str().is_empty() => PathBuf::from("."),
+        Some(below) => below.to_owned(),
+        None => path.to_owned(),
+    }
 }
 
 fn below(directory: &Path, cancellation: &Cancellation) -> Result<Vec<PathBuf>> {

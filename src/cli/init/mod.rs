@@ -110,13 +110,13 @@ fn drafts(directory: &Path) -> Vec<Draft> {
             "add it to .gitlab-ci.yml:\n  include:\n    - local: .gitlab/imgcheck.gitlab-ci.yml";
         drafts.push(Draft {
             path: ".gitlab/imgcheck.gitlab-ci.yml",
-            text: with_lint(GITLAB, dockerfile),
+            text: gitlab(directory, dockerfile),
             next: Some(next.to_owned()),
         });
     } else if has(".gitlab") {
         drafts.push(Draft {
             path: ".gitlab-ci.yml",
-            text: with_lint(GITLAB, dockerfile),
+            text: gitlab(directory, dockerfile),
             next: Some(
                 "next: add the job that builds and pushes the image, then commit".to_owned(),
             ),
@@ -192,10 +192,42 @@ fn github(directory: &Path, dockerfile: Option<&str>) -> String {
 
 /// A template with its lines for `imgcheck lint`, or without a Dockerfile, which it could check, without them.
 fn with_lint(template: &str, dockerfile: Option<&str>) -> String {
+    filled(template, &[("{lint}", "{dockerfile}", dockerfile)])
+}
+
+/// A job of GitLab, in the last stage if the pipeline has none called `test`, which is the default of the template.
+fn gitlab(directory: &Path, dockerfile: Option<&str>) -> String {
+    let pipeline = fs::read_to_string(directory.join(".gitlab-ci.yml")).unwrap_or_default();
+    let stages = stages(&pipeline);
+    let last = stages.last().filter(|_| !stages.contains(&"test"));
+    filled(
+        GITLAB,
+        &[
+            ("{lint}", "{dockerfile}", dockerfile),
+            ("{stage}", "{name}", last.copied()),
+        ],
+    )
+}
+
+/// The names in the list `stages` of a pipeline, in one line or one a line; empty without one.
+fn stages(pipeline: &str) -> Vec<&str> {
+    let mut lines = pipeline.lines().skip_while(|it| !it.starts_with("stages:"));
+    let first = lines.next().unwrap_or_default();
+    let inline = first.trim_start_matches("stages:").split([',', '[', ']']);
+    let listed = lines.map(str::trim).map_while(|it| it.strip_prefix('-'));
+    let names = inline.chain(listed);
+    let names = names.map(|it| it.split(" #").next().unwrap_or_default());
+    let names = names.map(|it| it.trim().trim_matches(['"', '\'']));
+    names.filter(|it| !it.is_empty()).collect()
+}
+
+/// A template with its lines that begin with a mark, if the value for their variable is known, and without them otherwise.
+fn filled(template: &str, marks: &[(&str, &str, Option<&str>)]) -> String {
     let lines = template.lines().filter_map(|line| {
-        let line = match line.strip_prefix("{lint}") {
+        let marked = marks.iter().find(|(mark, ..)| line.starts_with(mark));
+        let line = match marked {
             None => line.to_owned(),
-            Some(line) => line.replace("{dockerfile}", dockerfile?),
+            Some((mark, variable, value)) => line[mark.len()..].replace(variable, (*value)?),
         };
         Some(line + "\n")
     });

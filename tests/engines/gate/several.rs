@@ -20,7 +20,7 @@ const FORMATS: [(&str, &[&str]); 9] = [
         &["::error title=imgcheck%3A absent.tar could not be read"],
     ),
     ("gitlab", &["\"severity\": \"blocker\"", "absent.tar"]),
-    ("markdown", &["some images could not be read", "absent.tar"]),
+    ("markdown", &["something could not be read", "absent.tar"]),
     ("cyclonedx", &["imgcheck:unread", "absent.tar"]),
     ("html", &["Could not be read", "absent.tar"]),
 ];

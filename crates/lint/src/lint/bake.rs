@@ -7,12 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::build::{self, Request};
-use super::context::Context;
+use super::context::{Context, Neighbour};
 use super::dockerfile::Build;
 use super::facts::Stage;
 use super::text::Text;
 use super::variables::{Expanded, interpolate};
 use imgcheck_base::error::Result;
+use imgcheck_base::lexical::name_of;
 
 /// The maximum number of targets.
 const MAX_TARGETS: usize = 256;
@@ -52,9 +53,44 @@ struct Target {
     matrix: Value,
 }
 
+impl Target {
+    fn replace(&mut self, other: Target) {
+        let own = [
+            &mut self.inherits,
+            &mut self.context,
+            &mut self.dockerfile,
+            &mut self.target,
+            &mut self.matrix,
+        ];
+        let others = [
+            other.inherits,
+            other.context,
+            other.dockerfile,
+            other.target,
+            other.matrix,
+        ];
+        for (own, other) in own.into_iter().zip(others).filter(|(_, it)| !it.is_null()) {
+            *own = other;
+        }
+        match (self.args.as_object_mut(), other.args) {
+            (Some(own), Value::Object(other)) => own.extend(other),
+            (_, Value::Null) => {}
+            (_, other) => self.args = other,
+        }
+    }
+}
+
 /// Reads a bake file. A target that only others inherit from is not built.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
-    let file = parse(text)?;
+    let mut file = parse(text)?;
+    for end in ["json", "hcl"] {
+        let (name, other) = (name_of(text.name), format!("docker-bake.override.{end}"));
+        if matches!(name, "docker-bake.hcl" | "docker-bake.json")
+            && let Neighbour::Text(content) = context.neighbour(text, &other)?
+        {
+            file.replace(parse(&Text::new(&other, &content)?)?);
+        }
+    }
     let grouped = file.group.values().flat_map(|group| texts(&group.targets));
     let grouped: BTreeSet<&str> = grouped.collect();
     let inherited = file.target.values();
@@ -107,6 +143,15 @@ fn too_deep(text: &str) -> Option<usize> {
 }
 
 impl File {
+    /// Takes over what another file says, which counts more (Docker, "Bake file reference", "File lookup").
+    fn replace(&mut self, other: File) {
+        self.variable.extend(other.variable);
+        self.group.extend(other.group);
+        for (name, other) in other.target {
+            self.target.entry(name).or_default().replace(other);
+        }
+    }
+
     /// What a target builds; `None` where the Dockerfile depends on something that is unknown.
     fn request(&self, name: &str) -> Option<Request> {
         let line = self.line(name);

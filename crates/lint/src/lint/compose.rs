@@ -2,15 +2,17 @@
 //! build with their context, arguments and target.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::build::{self, Request};
-use super::context::Context;
+use super::context::{Context, Neighbour};
 use super::dockerfile::Build;
 use super::facts::{Base, Stage};
 use super::text::Text;
 use super::variables::{Expanded, interpolate};
-use imgcheck_base::document::{self, Node};
+use imgcheck_base::document::{self, Node, Value};
 use imgcheck_base::error::Result;
+use imgcheck_base::lexical::name_of;
 use imgcheck_base::reference::name::Name;
 
 /// The maximum number of services.
@@ -43,29 +45,146 @@ pub fn pairs(node: Option<&Node>) -> impl Iterator<Item = (&str, Option<&str>, &
     mapped.chain(listed)
 }
 
-/// Reads a Compose file.
+/// The variables of the file `.env` beside a Compose file.
+type Variables = BTreeMap<String, String>;
+
+/// Reads a Compose file, with the variables and the other file that Compose reads without being told.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
-    let documents = document::read(text.name, text.text)?;
+    let mut documents = document::read(text.name, text.text)?;
+    if let Some(others) = others(text, context)? {
+        let mut documents = documents.iter_mut();
+        if let Some(document) = documents.find(|it| services(it).is_some()) {
+            merge(document, &others);
+        }
+    }
+    let variables = match context.neighbour(text, ".env")? {
+        Neighbour::Text(content) => variables(&content),
+        Neighbour::Unread | Neighbour::Missing => Variables::new(),
+    };
     let services = documents.iter().filter_map(services);
     let services = services.flat_map(Node::entries).map(|(_, service)| service);
     let mut stages = Vec::new();
     for service in services.take(MAX_SERVICES) {
         match (service.get("build"), service.get("image")) {
             (Some(section), _) => {
-                let built = build::stages(text, context, &request(section))?;
+                let request = request(text, section, &variables);
+                let built = build::stages(text, context, &request)?;
                 build::append(&mut stages, built);
             }
-            (None, Some(image)) => build::append(&mut stages, pulled(text, image)),
+            (None, Some(image)) => build::append(&mut stages, pulled(text, image, &variables)),
             (None, None) => {}
         }
     }
     Ok(stages)
 }
 
+/// The content of `compose.override.yaml` beside `compose.yaml`, and of other pairs of names (Compose, "Merge Compose files").
+fn others(text: &Text<'_>, context: &Context<'_>) -> Result<Option<Node>> {
+    let name = name_of(text.name);
+    let stem = name.strip_suffix(".yaml").or(name.strip_suffix(".yml"));
+    let Some(stem @ ("compose" | "docker-compose")) = stem else {
+        return Ok(None);
+    };
+    for end in ["yml", "yaml"] {
+        let other = format!("{stem}.override.{end}");
+        if let Neighbour::Text(content) = context.neighbour(text, &other)? {
+            let documents = document::read_embedded(&content).unwrap_or_default();
+            return Ok(documents.into_iter().next());
+        }
+    }
+    Ok(None)
+}
+
+/// Merges the builds and images of another file's services into those of a document. Places stay those of the document.
+fn merge(document: &mut Node, others: &Node) {
+    let others = others.get("services").into_iter().flat_map(Node::entries);
+    for (name, other) in others.take(MAX_SERVICES) {
+        let name = name.text().unwrap_or_default();
+        let services = document.at_mut(&["services"]);
+        let Some(services) = services else { return };
+        let span = services.span.clone();
+        let mut service = services.get(name).cloned().unwrap_or(Node {
+            span: span.clone(),
+            value: Value::Map(Vec::new()),
+        });
+        for key in ["build", "image"] {
+            let Some(value) = other.get(key) else {
+                continue;
+            };
+            let mut value = value.clone();
+            value.place_at(&span);
+            let merged = match service.get(key) {
+                Some(own) if key == "build" => merged_build(own, &value),
+                _ => value,
+            };
+            service.set(key, merged);
+        }
+        services.set(name, service);
+    }
+}
+
+/// A build with what another one replaces: `build: DIRECTORY` is short for its context, and arguments are merged by name.
+fn merged_build(own: &Node, other: &Node) -> Node {
+    let node = |value: Value| Node {
+        span: own.span.clone(),
+        value,
+    };
+    let long = |build: &Node| match build.text() {
+        Some(_) => {
+            let mut long = node(Value::Map(Vec::new()));
+            long.set("context", build.clone());
+            long
+        }
+        None => build.clone(),
+    };
+    let (mut merged, other) = (long(own), long(other));
+    for (key, value) in other.entries().take(MAX_SERVICES) {
+        match key.text().unwrap_or_default() {
+            "args" => {
+                let pairs = pairs(merged.get("args")).chain(pairs(other.get("args")));
+                let pairs = pairs.take(MAX_SERVICES).map(|(name, value, at)| {
+                    let name = node(Value::Text(name.to_owned()));
+                    let text = value.map(|it| Value::Text(it.to_owned()));
+                    (
+                        name,
+                        Node {
+                            span: at.span.clone(),
+                            value: text.unwrap_or(Value::Null),
+                        },
+                    )
+                });
+                let pairs: BTreeMap<String, (Node, Node)> = pairs
+                    .map(|it| (it.0.text().unwrap_or_default().to_owned(), it))
+                    .collect();
+                merged.set("args", node(Value::Map(pairs.into_values().collect())));
+            }
+            key => merged.set(key, value.clone()),
+        }
+    }
+    merged
+}
+
+/// The variables of a file `.env`: `NAME=value`, with or without quotes, but for those that name others.
+fn variables(content: &str) -> Variables {
+    let pair = |line: &str| {
+        let (name, value) = line.trim().split_once('=')?;
+        let name = name.strip_prefix("export ").unwrap_or(name).trim();
+        let value = value.trim();
+        let quoted = value.strip_prefix(['"', '\'']);
+        let value = match quoted {
+            Some(inner) => inner.split(['"', '\'']).next().unwrap_or_default(),
+            None => value.split(" #").next().unwrap_or_default().trim_end(),
+        };
+        let is_plain = !name.starts_with('#') && !value.contains('$');
+        is_plain.then(|| (name.to_owned(), value.to_owned()))
+    };
+    content.lines().filter_map(pair).collect()
+}
+
 /// A service that is an image.
-fn pulled(text: &Text<'_>, image: &Node) -> Vec<Stage> {
+fn pulled(text: &Text<'_>, image: &Node, variables: &Variables) -> Vec<Stage> {
     let written = image.text().unwrap_or_default();
-    let reference = interpolated(written);
+    let reference = interpolate(written, &|name| variables.get(name).cloned());
     let name = reference.text.parse::<Name>().ok();
     let name = name.filter(|_| reference.known);
     let base = Base {
@@ -83,11 +202,13 @@ fn pulled(text: &Text<'_>, image: &Node) -> Vec<Stage> {
 }
 
 /// `build: DIRECTORY`, or a section.
-fn request(section: &Node) -> Request {
+fn request(text: &Text<'_>, section: &Node, variables: &Variables) -> Request {
+    let interpolated = |it: &str| interpolate(it, &|name| variables.get(name).cloned());
     let written = |key: &str| section.text_of(key).map(|text| interpolated(text).text);
     let context = section.text().map(|text| interpolated(text).text);
-    let arguments = pairs(section.get("args")).filter_map(|(name, value, _)| {
-        let value = interpolated(value?);
+    let arguments = pairs(section.get("args")).filter_map(|(name, value, node)| {
+        let number = number(text, value?, &node.span);
+        let value = interpolated(number.as_deref().or(value)?);
         Some((name.to_owned(), value.known.then_some(value.text)))
     });
     Request {
@@ -98,4 +219,12 @@ fn request(section: &Node) -> Request {
             target: written("target"),
         },
     }
+}
+
+/// What Compose makes of a number without quotes: `2.10` is 2.1 (compose-go, `mappingValue` in `types/mapping.go`).
+fn number(text: &Text<'_>, value: &str, span: &Range<usize>) -> Option<String> {
+    let is_plain = text.text.get(span.clone()).map(str::trim) == Some(value);
+    let is_decimal = value.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let number: f64 = value.parse().ok()?;
+    (is_plain && is_decimal && value.contains('.')).then(|| number.to_string())
 }

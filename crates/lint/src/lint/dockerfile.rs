@@ -7,6 +7,7 @@ mod copies;
 mod described;
 mod directives;
 mod files;
+mod index_configuration;
 mod origins;
 mod packages;
 mod run;
@@ -63,6 +64,8 @@ struct Reader<'r> {
     /// `ARG` before the first `FROM`.
     globals: BTreeMap<String, String>,
     stages: Vec<State<'r>>,
+    /// Images that files are copied from.
+    images: Vec<Base>,
     /// Stages by name in lowercase; the last one with a name wins.
     names: HashMap<String, usize>,
 }
@@ -88,6 +91,7 @@ pub fn read<'r>(
         here_documents,
         globals: BTreeMap::new(),
         stages: Vec::new(),
+        images: Vec::new(),
         names: HashMap::new(),
     };
     let instructions =
@@ -100,7 +104,20 @@ pub fn read<'r>(
     if let Some(target) = target {
         reader.stages.truncate(target + 1);
     }
-    Ok(finish(reader.stages))
+    let built = reader.stages.len();
+    let images = reader.images.into_iter();
+    let images = images.filter(|it| it.stage < built);
+    let mut stages = finish(reader.stages);
+    let start = stages.len();
+    stages.extend(images.zip(start..).map(|(base, index)| Stage {
+        index,
+        base: Some(Base {
+            stage: index,
+            ..base
+        }),
+        ..Stage::default()
+    }));
+    Ok(stages)
 }
 
 impl<'r> Reader<'r> {
@@ -212,6 +229,9 @@ impl<'r> Reader<'r> {
                 self.base(index, span.clone(), &image),
             ),
         };
+        if parent.is_none() {
+            stage.unscoped = self.globals.keys().cloned().collect();
+        }
         stage.parent = parent;
         stage.stage.index = index;
         if let Some(name) = name {

@@ -37,9 +37,13 @@ pub struct Stage {
     pub repositories: Vec<SearchDirectory>,
     /// The first command that installs with the pip of the base image's distribution, if nothing before it may bring another Python or configure pip.
     pub system_pips: Vec<SearchDirectory>,
+    /// The first `uv pip` that finds no virtual environment, unless something in the stage or its base image may bring one.
+    pub uv_without_environment: Vec<SearchDirectory>,
+    /// Arguments before the first `FROM` that commands use as versions, and that the stage does not repeat: there they are empty.
+    pub unscoped_arguments: Vec<SearchDirectory>,
     /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
     pub removed: Vec<String>,
-    /// Parts of a setup.py whose requirements are computed, so that they are not read.
+    /// Parts of a setup.py whose requirements are computed, and files of requirements that are not in the build context, so that they are not read.
     pub unread: Vec<SearchDirectory>,
 }
 

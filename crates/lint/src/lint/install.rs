@@ -80,6 +80,7 @@ pub fn read(words: &[Argument], values: Values<'_>) -> Option<Install> {
         // Commands inside `conda run` were read with these already.
         if tool == "uv" {
             install.projects.iter_mut().for_each(|it| it.uv = true);
+            install.uv = true;
         }
         match tool {
             "conda" | "mamba" | "micromamba" => {}

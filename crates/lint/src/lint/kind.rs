@@ -130,10 +130,7 @@ impl FileKind {
         match FileKind::of_name(path) {
             Some(FileKind::Environment) => is_conda(text).then_some(FileKind::Environment),
             Some(FileKind::Skypilot) => is_skypilot(text).then_some(FileKind::Skypilot),
-            Some(FileKind::Compose) => {
-                let has_services = text.lines().any(|line| line.trim_end() == "services:");
-                has_services.then_some(FileKind::Compose)
-            }
+            Some(FileKind::Compose) => is_compose(text).then_some(FileKind::Compose),
             Some(FileKind::Setup) if path.ends_with(".py") => {
                 setup::is_setup(text).then_some(FileKind::Setup)
             }
@@ -214,6 +211,17 @@ fn is_skypilot(text: &str) -> bool {
     let mut indented = text.lines().filter(|line| line.starts_with([' ', '\t']));
     let has_resources = has("resources:") && indented.any(|line| has_key(line.trim_start()));
     has_resources && (has("setup:") || has("run:")) && !has("apiVersion:")
+}
+
+/// Whether a YAML file has a top-level element of Compose, and no other one's (compose-spec, "Compose file").
+fn is_compose(text: &str) -> bool {
+    const ELEMENTS: [&str; 6] = [
+        "configs", "include", "networks", "secrets", "services", "volumes",
+    ];
+    let keys = text.lines().filter_map(|line| line.split_once(':'));
+    let mut keys = keys.map(|(key, _)| key);
+    let is_manifest = text.lines().any(|line| line.starts_with("apiVersion:"));
+    !is_manifest && keys.any(|key| ELEMENTS.contains(&key))
 }
 
 /// Whether a YAML file is conda's: it lists packages or channels, and names no other schema.

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Component, Path};
 
 use super::context::Neighbour;
+use super::kind::FileKind;
 use imgcheck_base::beneath::Tree;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::spelling::nearest;
@@ -92,6 +93,15 @@ fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
             help: None,
         });
     }
+    if let Some(text) =
+        utf_16(&bytes).filter(|_| FileKind::of_name(name) == Some(FileKind::Requirements))
+    {
+        return Ok(text);
+    }
+    let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+        Some(text) => text.to_vec(),
+        None => bytes,
+    };
     String::from_utf8(bytes).map_err(|error| Error::Usage {
         problem: format!(
             "{name}: byte {} is not valid UTF-8",
@@ -99,6 +109,18 @@ fn decode(name: &str, bytes: Vec<u8>, limit: u64) -> Result<String> {
         ),
         help: Some("save the file as UTF-8".to_owned()),
     })
+}
+
+/// A text in UTF-16 that says so at its start, as PowerShell writes it. pip reads it (`auto_decode` in `pip/_internal/utils/encoding.py`).
+fn utf_16(bytes: &[u8]) -> Option<String> {
+    let (unit, rest): (fn([u8; 2]) -> u16, _) = match bytes.split_first_chunk::<2>()? {
+        ([0xff, 0xfe], rest) => (u16::from_le_bytes, rest),
+        ([0xfe, 0xff], rest) => (u16::from_be_bytes, rest),
+        _ => return None,
+    };
+    let (pairs, _) = rest.as_chunks::<2>();
+    let units: Vec<u16> = pairs.iter().map(|it| unit(*it)).collect();
+    String::from_utf16(&units).ok()
 }
 
 /// The file at a relative path in the directory of a file. Each `../` in front leads to the directory above, but not above the working

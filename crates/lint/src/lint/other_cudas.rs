@@ -16,7 +16,12 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<OtherCuda> {
     let newest = installed.iter().filter_map(Installed::newest_of_all);
     let for_cpus = installed.iter().filter_map(Installed::for_cpus);
     let elsewhere = installed.iter().filter_map(|it| it.elsewhere(knowledge));
-    let found = of_pypi.chain(newest).chain(for_cpus).chain(elsewhere);
+    let kept = installed.iter().filter_map(|it| it.kept(knowledge));
+    let found = of_pypi
+        .chain(newest)
+        .chain(for_cpus)
+        .chain(elsewhere)
+        .chain(kept);
     found.collect()
 }
 
@@ -138,6 +143,29 @@ impl Installed<'_> {
             .unwrap_or(path);
         let mut numbers = path.strip_suffix('/').unwrap_or(path).split('.');
         numbers.all(is_number).then(|| self.found("path", ""))
+    }
+
+    /// The framework of the base image, which pip keeps: it meets the requirement, whatever CUDA it is for.
+    fn kept(&self, knowledge: &PinKnowledge) -> Option<OtherCuda> {
+        let base = knowledge.kept_base(self.stage)?;
+        let claim = |subject: &str| {
+            let mut claims = base.claims.iter();
+            claims
+                .find(|it| it.subject == subject)
+                .map(|it| it.version.as_str())
+        };
+        let pin = self.pin;
+        let is_kept = pin.environment.is_empty()
+            && !pin.upgrade
+            && pin.local.is_none()
+            && pin.version.is_some()
+            && claim(&knowledge.partners.framework) == pin.version.as_deref();
+        let (cuda, own) = (pin.cuda.as_deref()?, claim("cuda")?);
+        let is_other = first_numbers(own, 2).as_deref() != Some(cuda);
+        (is_kept && is_other).then(|| OtherCuda {
+            built_for: vec![own.to_owned()],
+            ..self.found("kept", cuda)
+        })
     }
 
     fn found(&self, kind: &str, intended: &str) -> OtherCuda {

@@ -6,7 +6,7 @@ mod options;
 use super::context::{Context, Neighbour};
 use super::facts::{Pin, Stage};
 use super::pin::{self, Index};
-use super::stage::{MAX_PINS, Recorder, only};
+use super::stage::{MAX_PINS, Recorder, constrain, only};
 use super::text::Text;
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
@@ -54,6 +54,7 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     gather(text, text.file_name(), context, false, &mut gathered)?;
     let mut recorder = Recorder::new(context);
     recorder.command();
+    constrain(&mut gathered.pins);
     for mut pin in gathered.pins {
         gathered.index.apply(&mut pin);
         recorder.add(pin, text)?;

@@ -1,6 +1,6 @@
 //! Packages in the order of their installation, and which of them remain.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::context::Context;
 use super::facts::{Pin, Stage};
@@ -152,8 +152,7 @@ impl<'c> Recorder<'c> {
     /// The packages, with replaced ones marked.
     pub fn finish(self) -> Vec<Pin> {
         let mut pins = self.pins;
-        let mut later: std::collections::HashMap<(String, String), (usize, String)> =
-            std::collections::HashMap::new();
+        let mut later: HashMap<(String, String), (usize, String)> = HashMap::new();
         for pin in pins.iter_mut().rev() {
             let name = if pin.component.is_empty() {
                 &pin.name
@@ -176,6 +175,25 @@ impl<'c> Recorder<'c> {
             }
         }
         pins
+    }
+}
+
+/// Gives the packages of one command that have no version those that its constraints allow.
+pub fn constrain(pins: &mut [Pin]) {
+    let constraints = pins
+        .iter()
+        .filter(|pin| pin.constraint && pin.marker.is_none());
+    let constraints: HashMap<String, Pin> = constraints
+        .map(|pin| (pin.name.clone(), pin.clone()))
+        .collect();
+    for pin in pins.iter_mut().filter(|pin| !pin.constraint) {
+        let is_open = pin.specifier.is_empty() && pin.manager == "pip";
+        if let Some(limit) = constraints.get(&pin.name).filter(|_| is_open) {
+            pin.specifier.clone_from(&limit.specifier);
+            pin.version.clone_from(&limit.version);
+            pin.local.clone_from(&limit.local);
+            pin.text.clone_from(&limit.text);
+        }
     }
 }
 

@@ -45,7 +45,7 @@ fn headline(report: &Report) -> String {
     let verdict = verdict.unwrap_or(Verdict::Pass);
     let findings = || report.subjects().flat_map(|subject| subject.findings());
     let verdict = match report.errors.is_empty() {
-        false => "❌ some images could not be read".to_owned(),
+        false => "❌ something could not be read".to_owned(),
         true => format!("{} {}", verdict_sign(verdict), verdict.above(findings())),
     };
     format!("## imgcheck: {verdict} ({})\n", tally(findings()))

@@ -54,6 +54,10 @@ impl Reader<'_> {
             let arguments = match self.stages.last_mut() {
                 Some(stage) => {
                     stage.system_pip_variable(name);
+                    stage.unscoped.remove(name);
+                    if value.is_none() {
+                        stage.index_variable(name);
+                    }
                     &mut stage.arguments
                 }
                 None => &mut self.globals,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use parse_dockerfile::{Flag, Source, UnescapedString};
 
 use super::super::stage::too_many;
-use super::super::variables::unquote;
+use super::super::variables::{Expanded, unquote};
 use super::Reader;
 use super::copies::{Copy, absolute, environment_of};
 use imgcheck_base::error::Result;
@@ -13,6 +13,9 @@ use imgcheck_base::lexical::name_of;
 
 /// The maximum number of copied files in a stage, including those of its parents.
 const MAX_COPIES: usize = 1000;
+
+/// The maximum number of images that files are copied from.
+const MAX_IMAGES: usize = 64;
 
 impl Reader<'_> {
     /// `COPY <<EOF /destination`: a file inside the Dockerfile.
@@ -50,11 +53,21 @@ impl Reader<'_> {
         });
         let paths: Vec<String> = paths.collect();
         let target = self.of_stage(&destination.value);
+        if let Some(stage) = self.stages.last_mut() {
+            let written = paths.iter().chain([&target]);
+            written.for_each(|it| stage.index_file(it));
+        }
         let from = options.iter().find(|flag| flag.name.value == "from");
         if let Some(from) = from {
-            let stage = from.value.as_ref().map(|value| value.value.to_string());
-            let other = self.takes(&stage.unwrap_or_default());
+            let other = match &from.value {
+                Some(it) => self.takes(&it.value, it.span.clone())?,
+                None => None,
+            };
             self.foreign(&paths, &target);
+            let brings_environment = paths.iter().any(|it| it.contains("venv"));
+            if let Some(stage) = self.stages.last_mut() {
+                stage.has_environment |= other.is_some() || brings_environment;
+            }
             return self.carry(other, &paths, &target, destination.span.clone());
         }
         for source in paths {
@@ -135,6 +148,7 @@ impl Reader<'_> {
                 .unwrap_or_default();
             if let Some(stage) = self.stages.last_mut() {
                 stage.system_pip_mount(settings);
+                stage.index_mount(settings);
             }
             let setting = |names: &[&str]| {
                 let mut pairs = settings.split(',').filter_map(|pair| pair.split_once('='));
@@ -143,7 +157,9 @@ impl Reader<'_> {
                     .map(|(_, value)| value.to_owned())
             };
             if let Some(from) = setting(&["from"]) {
-                self.takes(&from);
+                let start = mount.value.as_ref().map_or(0, |it| it.span.start);
+                let at = start + settings.find(&from).unwrap_or(0);
+                self.takes(&from, at..at + from.len())?;
             } else if let Some(source) = setting(&["source", "src"]) {
                 let target = setting(&["target", "dst", "destination"]).unwrap_or_default();
                 self.copy((source, target), instruction.clone())?;
@@ -152,14 +168,28 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Records that the last stage copies files from another one, given by name or number, and returns its position.
-    fn takes(&mut self, from: &str) -> Option<usize> {
+    /// Records that the last stage copies files from another one, given by name or number, and returns its position; or from an image.
+    fn takes(&mut self, from: &str, span: Range<usize>) -> Result<Option<usize>> {
         let number = from.parse::<usize>().ok();
+        let is_later = number.is_some_and(|it| it >= self.stages.len().saturating_sub(1));
+        if self.is_dockers && is_later && !self.names.contains_key(from) {
+            let problem = format!("there is no stage {from} before this one");
+            return Err(self.text.fault(span, &problem, None));
+        }
+        let is_stage = number.is_some() || self.names.contains_key(&from.to_lowercase());
+        if !is_stage && !from.contains('$') && self.images.len() < MAX_IMAGES {
+            let image = Expanded {
+                text: from.to_owned(),
+                known: true,
+            };
+            let stage = self.stages.len().saturating_sub(1);
+            self.images.extend(self.base(stage, span, &image));
+        }
         let other = self.names.get(&from.to_lowercase()).copied().or(number);
         if let (Some(other), Some(stage)) = (other, self.stages.last_mut()) {
             stage.takes.push(other);
         }
-        other
+        Ok(other)
     }
 
     /// A text with the variables of the last stage expanded.

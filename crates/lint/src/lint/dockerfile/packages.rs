@@ -1,18 +1,18 @@
 //! The packages that a command of a stage installs or removes.
 
 use super::super::environment;
-use super::super::facts::Pin;
+use super::super::facts::{Pin, SearchDirectory};
 use super::super::install::{self, Argument, Install, Project};
 use super::super::lock;
 use super::super::pin;
 use super::super::pyproject;
 use super::super::requirements::{self, Gathered};
 use super::super::setup;
-use super::super::stage::MAX_PINS;
+use super::super::stage::{MAX_PINS, constrain};
 use super::super::text::Text;
 use super::copies::{absolute, place};
 use super::session::Session;
-use super::state::State;
+use super::state::{MAX_PARTS, State};
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
 use imgcheck_base::version::requirement::normalized;
@@ -30,9 +30,16 @@ impl State<'_> {
             self.configure(variable, value);
         }
         let found = install::read(words, &|name| self.session_value(name, session));
-        let Some(install) = found else {
+        let Some(mut install) = found else {
             return Ok(());
         };
+        if install.manager == "pip" {
+            self.configure_index(text, &mut install, session)?;
+            self.add_constraints(&mut install, words, session);
+        }
+        if !conditional && !session.conditional {
+            self.check_arguments(text, &install, session);
+        }
         let mut pins: Vec<Pin> = Vec::new();
         // One package too many is reported when it is added.
         for package in install.packages.iter().take(MAX_PINS + 1) {
@@ -47,7 +54,13 @@ impl State<'_> {
                 ..pin
             }));
         }
-        self.files(text, &install, session, &mut pins)?;
+        let unread = self.files(text, &install, session, &mut pins)?;
+        for file in unread {
+            if !self.stage.unread.iter().any(|it| it.text == file.text) {
+                self.stage.unread.push(file);
+            }
+        }
+        constrain(&mut pins);
         let place = match &install.environment {
             Some(directory) => place(directory),
             None if install.manager == "pip" || install.manager == "conda" => {
@@ -90,6 +103,97 @@ impl State<'_> {
         Ok(())
     }
 
+    /// Adds the constraints that a variable names.
+    fn add_constraints(&self, install: &mut Install, words: &[Argument], session: &Session) {
+        let variable = match install.uv {
+            true => "UV_CONSTRAINT",
+            false => "PIP_CONSTRAINT",
+        };
+        let mut own = install.variables.iter();
+        let own = own.find(|(name, _)| name == variable);
+        let value = own.map(|(_, value)| value.clone());
+        let value = value.or_else(|| self.session_value(variable, session));
+        let files = value.iter().flat_map(|it| it.split_whitespace());
+        let word = words.first().cloned().unwrap_or_default();
+        for file in files {
+            let file = Argument {
+                text: file.to_owned(),
+                ..word.clone()
+            };
+            install.files.push((file, true));
+        }
+    }
+
+    /// Notes `uv pip` without a virtual environment, which it needs unless `--system` or a variable says otherwise.
+    pub fn check_environment(
+        &mut self,
+        text: &Text<'_>,
+        words: &[Argument],
+        is_certain: bool,
+        session: &Session,
+    ) {
+        const VARIABLES: [&str; 4] = [
+            "CONDA_PREFIX",
+            "UV_PYTHON",
+            "UV_SYSTEM_PYTHON",
+            "VIRTUAL_ENV",
+        ];
+        let install = install::read(words, &|name| self.session_value(name, session));
+        let Some(install) = install.filter(|it| is_certain && it.needs_environment) else {
+            return;
+        };
+        let may_find = self.has_environment
+            || self.index_from.is_some()
+            || session.active.is_some()
+            || !self.environment().is_empty()
+            || self.copies.iter().any(|it| it.source.contains("venv"));
+        let is_set = |name: &str| {
+            let mut own = install.variables.iter();
+            own.any(|(it, _)| it == name)
+                || session.variables.contains_key(name)
+                || self.value(name).is_some()
+        };
+        let span = words.first().zip(words.last());
+        if !may_find
+            && self.stage.uv_without_environment.is_empty()
+            && !VARIABLES.into_iter().any(is_set)
+            && let Some((first, last)) = span
+        {
+            let shown = words.iter().map(|it| it.text.as_str());
+            let shown: Vec<&str> = shown.skip_while(|it| *it != "uv").take(3).collect();
+            self.stage.uv_without_environment.push(SearchDirectory {
+                text: shown.join(" "),
+                location: text.location(first.span.start..last.span.end),
+            });
+        }
+    }
+
+    /// Notes versions that are arguments of the file and not of the stage.
+    fn check_arguments(&mut self, text: &Text<'_>, install: &Install, session: &Session) {
+        for package in install.packages.iter().filter(|it| !it.known) {
+            let Some((_, behind)) = package.text.split_once("=$") else {
+                continue;
+            };
+            let name = behind.trim_start_matches('{');
+            let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            let (name, rest) = name.split_at(end.unwrap_or(name.len()));
+            let is_plain = matches!(rest.chars().next(), None | Some('}' | '+' | '.'));
+            let is_unscoped = self.unscoped.contains(name) && !session.variables.contains_key(name);
+            if is_plain && is_unscoped && self.stage.unscoped_arguments.len() < MAX_PARTS {
+                self.stage.unscoped_arguments.push(SearchDirectory {
+                    text: name.to_owned(),
+                    location: text.location(package.span.clone()),
+                });
+            }
+        }
+    }
+
+    /// Whether a file of requirements is expected in the build context: no address, no file of another stage, and no constraint, which the base image may have.
+    fn may_be_in_context(&self, file: &Argument, constraint: bool, session: &Session) -> bool {
+        let path = absolute(self.directory(session), &file.text);
+        !constraint && !file.text.contains("://") && !self.foreign.contains(&path)
+    }
+
     /// Adds the requirements of files that a command names, if they are in the build context and copied to the stage.
     fn files(
         &self,
@@ -97,24 +201,32 @@ impl State<'_> {
         install: &Install,
         session: &Session,
         pins: &mut Vec<Pin>,
-    ) -> Result<()> {
+    ) -> Result<Vec<SearchDirectory>> {
+        let mut unread = Vec::new();
         let context = self.recorder.context();
         let mut gathered = Gathered::from_index(install.index.clone());
         let hidden = self.foreign.iter().map(|it| name_of(it).to_owned());
         gathered.hidden = hidden.collect();
         // Projects are separate files; uv accepts them like requirements.
-        let is_project = |file: &str| {
+        let is_project = |file: &Argument| {
             [".toml", ".py", ".cfg"]
                 .iter()
-                .any(|end| file.ends_with(end))
+                .any(|end| file.text.ends_with(end))
         };
         let requirements = install.files.iter();
         for (file, constraint) in requirements.filter(|(file, _)| !is_project(file)) {
-            if let Some((path, content)) = self.beside(text, session, file)? {
-                let name = self.recorder.context().name(&path);
-                let other = self.recorder.context().text(&name, &content)?;
-                requirements::gather(&other, &path, context, *constraint, &mut gathered)?;
-            }
+            let Some((path, content)) = self.beside(text, session, &file.text)? else {
+                if self.may_be_in_context(file, *constraint, session) && unread.len() < MAX_PARTS {
+                    unread.push(SearchDirectory {
+                        text: file.text.clone(),
+                        location: text.location(file.span.clone()),
+                    });
+                }
+                continue;
+            };
+            let name = self.recorder.context().name(&path);
+            let other = self.recorder.context().text(&name, &content)?;
+            requirements::gather(&other, &path, context, *constraint, &mut gathered)?;
         }
         for pin in pins.iter_mut().filter(|pin| pin.manager == "pip") {
             gathered.index.apply(pin);
@@ -133,7 +245,7 @@ impl State<'_> {
                 pins.extend(stages.into_iter().flat_map(|stage| stage.pins));
             }
         }
-        Ok(())
+        Ok(unread)
     }
 
     /// The packages that a project requires, with their origins: those of its lock file if the command follows it.

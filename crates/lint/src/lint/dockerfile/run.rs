@@ -180,7 +180,10 @@ impl State<'_> {
         }
         for word in &words {
             self.repository(text, &word.text, word.span.clone());
+            self.index_file(&word.text);
         }
+        let outputs = command.outputs().filter_map(Word::plain);
+        outputs.for_each(|it| self.index_file(it));
         if command.is_list {
             return Ok(());
         }
@@ -199,7 +202,10 @@ impl State<'_> {
         }
         if let Some(path) = script_path(&words).filter(|_| session.depth < MAX_DEPTH) {
             let path = absolute(self.directory(session), path);
-            if let Some((path, content)) = self.origin(text, &path)? {
+            // A script that is not read may make an environment.
+            let found = self.origin(text, &path)?;
+            self.has_environment |= found.is_none();
+            if let Some((path, content)) = found {
                 let name = self.recorder.context().name(&path);
                 let other = self.recorder.context().text(&name, &content)?;
                 let script = Script::new(other.text, 0);
@@ -207,6 +213,7 @@ impl State<'_> {
             }
             return Ok(());
         }
+        self.check_environment(text, &words, is_certain, session);
         self.install(text, &words, conditional, session)
     }
 

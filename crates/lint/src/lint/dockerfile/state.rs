@@ -1,6 +1,6 @@
 //! The state of a stage while its instructions are read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::super::facts::{Base, SearchDirectory, Stage, Variable};
@@ -40,6 +40,12 @@ pub struct State<'c> {
     pub shell_environment: Option<String>,
     /// Whether pip may not be that of the distribution as it is, or is judged.
     pub has_own_pip: bool,
+    /// The file or variable that may name an index of pip or uv, and that imgcheck cannot read.
+    pub index_from: Option<String>,
+    /// Names of arguments before the first `FROM` that the stage does not repeat.
+    pub unscoped: BTreeSet<String>,
+    /// Whether there may be a virtual environment that uv finds.
+    pub has_environment: bool,
     /// Configuration files of the dynamic loader that were written, with their directories.
     pub written: Vec<(String, Vec<SearchDirectory>)>,
     env: BTreeMap<String, String>,
@@ -84,12 +90,15 @@ impl<'c> State<'c> {
             foreign_shell: false,
             shell_environment: None,
             has_own_pip: false,
+            index_from: None,
+            unscoped: BTreeSet::new(),
+            has_environment: false,
             written: Vec::new(),
             env: BTreeMap::new(),
         }
     }
 
-    /// A stage on top of this one, with its packages, variables and shell but without its arguments.
+    /// A stage on top of this one, with its packages, variables, shell and, as in BuildKit, arguments (Docker, "Build variables", "Scoping").
     pub fn child(&self) -> Self {
         let mut child = State::new(self.recorder.clone(), self.stage.base.clone());
         child.stage.pythons.clone_from(&self.stage.pythons);
@@ -98,6 +107,10 @@ impl<'c> State<'c> {
             foreign_shell: self.foreign_shell,
             shell_environment: self.shell_environment.clone(),
             has_own_pip: self.has_own_pip,
+            index_from: self.index_from.clone(),
+            unscoped: self.unscoped.clone(),
+            has_environment: self.has_environment,
+            arguments: self.arguments.clone(),
             copies: self.copies.clone(),
             foreign: self.foreign.clone(),
             clones: self.clones.clone(),
@@ -151,6 +164,10 @@ impl<'c> State<'c> {
             keeps,
         } = setting;
         self.system_pip_variable(&variable.name);
+        self.unscoped.remove(&variable.name);
+        if !known {
+            self.index_variable(&variable.name);
+        }
         if !keeps {
             let earlier = self.stage.env.iter_mut();
             let earlier = earlier.filter(|earlier| earlier.name == variable.name);

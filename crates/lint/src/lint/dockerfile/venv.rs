@@ -14,6 +14,7 @@ impl State<'_> {
         };
         let name = name_of(&program.text);
         let text = |at: usize| rest.get(at).map_or("", |it| it.text.as_str());
+        self.has_environment |= makes_environment(name, rest);
         let (options, default) = match (name, text(0), text(1)) {
             (python, "-m", "venv" | "virtualenv") if python.starts_with("python") => {
                 (rest.get(2..), version(python))
@@ -48,6 +49,30 @@ impl State<'_> {
             _ => drop(self.stage.pythons.remove(&environment)),
         }
     }
+}
+
+/// Whether a command may make a virtual environment: by the name of a program or of a verb.
+fn makes_environment(name: &str, words: &[Argument]) -> bool {
+    const PROGRAMS: [&str; 14] = [
+        "conda",
+        "hatch",
+        "just",
+        "make",
+        "mamba",
+        "micromamba",
+        "nox",
+        "pdm",
+        "pipenv",
+        "pixi",
+        "poetry",
+        "rye",
+        "tox",
+        "virtualenv",
+    ];
+    const VERBS: [&str; 6] = ["add", "init", "run", "sync", "venv", "virtualenv"];
+    let is_python = name == "uv" || name.starts_with("python");
+    let mut verbs = words.iter().map(|it| it.text.as_str());
+    PROGRAMS.contains(&name) || is_python && verbs.any(|it| VERBS.contains(&it))
 }
 
 /// The version in `python3.12` or `3.12`; empty for `python3`, which is the default one, and `None` for anything else.

@@ -23,7 +23,7 @@ pub struct Install {
     /// The packages, as written.
     pub packages: Vec<Argument>,
     /// Requirements files, and whether they are only constraints.
-    pub files: Vec<(String, bool)>,
+    pub files: Vec<(Argument, bool)>,
     /// Projects, by their directory.
     pub projects: Vec<Project>,
     /// conda environment files.
@@ -36,6 +36,10 @@ pub struct Install {
     pub environment: Option<String>,
     /// `--no-deps`.
     pub alone: bool,
+    /// Whether uv installs them.
+    pub uv: bool,
+    /// Whether uv installs them into the virtual environment that it finds.
+    pub needs_environment: bool,
     /// Whether the packages are removed instead.
     pub removes: bool,
     /// Whether installed packages are replaced by newer ones.

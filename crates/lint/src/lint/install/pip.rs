@@ -101,7 +101,15 @@ pub fn uv(words: &[Argument], values: Values<'_>) -> Option<Install> {
         .position(|word| !word.text.starts_with('-'))
         .map(|at| (&words[at], &words[at + 1..]))?;
     match first.text.as_str() {
-        "pip" => pip(rest),
+        "pip" => {
+            const ELSEWHERE: [&str; 3] = ["--system", "--help", "--dry-run"];
+            let is_elsewhere = |it: &Argument| ELSEWHERE.contains(&it.text.as_str()) || !it.known;
+            let install = pip(rest)?;
+            Some(Install {
+                needs_environment: install.environment.is_none() && !words.iter().any(is_elsewhere),
+                ..install
+            })
+        }
         "add" => Some(python_arguments(rest)),
         "sync" => Some(synchronized(words, "--extra", "--directory", values)),
         _ => None,
@@ -121,7 +129,7 @@ pub fn pip(words: &[Argument]) -> Option<Install> {
             let files = std::mem::take(&mut install.packages);
             install
                 .files
-                .extend(files.into_iter().map(|file| (file.text, false)));
+                .extend(files.into_iter().map(|file| (file, false)));
             Some(install)
         }
         _ => None,
@@ -192,7 +200,11 @@ fn python_arguments(words: &[Argument]) -> Install {
             let value = joined.unwrap_or(&word.text);
             if files.contains(&name) {
                 let limits = name.trim_start_matches('-').starts_with('c');
-                install.files.push((value.to_owned(), limits));
+                let file = Argument {
+                    text: value.to_owned(),
+                    ..word.clone()
+                };
+                install.files.push((file, limits));
             } else if matches!(name, "-e" | "--editable") {
                 install.projects.extend(Project::of(value));
                 install.packages.extend(editable(value, word));
