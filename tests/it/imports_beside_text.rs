@@ -80,6 +80,20 @@ fn what_a_function_certainly_imports() {
     assert_eq!(missing(&namespace), ["cuda.pathfinder"]);
 }
 
+/// OpenCV imports its extension module by its directory, and restores `sys.path`.
+#[test]
+fn a_module_that_restores_the_search_path() {
+    let bootstrap = "import sys\ndef bootstrap():\n    saved = sys.path[:]\n    sys.path.insert(1, __file__)\n    sys.path = saved\nbootstrap()\n";
+    let image = |version: &str| {
+        torch("import cv2\nimport no_such\n")
+            .text(&format!("{SITE}/cv2/__init__.py"), bootstrap)
+            .text(&format!("{SITE}/cv2/cv2.py"), "")
+            .package("opencv-python", version)
+    };
+    assert_eq!(missing(&image("4.11.0.86")), ["no_such"]);
+    assert_eq!(missing(&image("4.2.0.34")), Vec::<String>::new());
+}
+
 #[test]
 fn what_only_a_first_use_imports() {
     let image = torch("import os\n")

@@ -10,6 +10,7 @@ mod needs;
 mod program;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::rc::Rc;
 
 use super::failure::{MissingProgram, StartFailure};
@@ -26,7 +27,7 @@ use super::value::{Cause, Status, Value};
 use super::written::Written;
 use imgcheck_base::gap::Gap;
 use imgcheck_base::lexical::{is_below, name_of};
-use imgcheck_image::{Node, RootFilesystem};
+use imgcheck_image::{Access, Node, RootFilesystem};
 
 /// Commands and loops that are run. Entrypoint scripts of people need some hundreds.
 const MAX_STEPS: usize = 50_000;
@@ -133,6 +134,37 @@ impl<'r, 'k> Chain<'r, 'k> {
         let mounted = self.overlay.volumes.iter().chain(&self.image_volumes);
         let mut made = mounted.chain([&self.first_directory]);
         made.any(|it| is_below(it, path))
+    }
+
+    /// Whether the user may certainly not write a file or directory, or make it in the nearest directory above that exists.
+    fn refuses_write(&self, path: &str) -> bool {
+        let is_open = |it: &str| {
+            let mut volumes = self.image_volumes.iter();
+            self.is_unknown(it)
+                || self.written.changes_mode(it)
+                || volumes.any(|above| is_below(it, above))
+        };
+        let overlay = self.overlay;
+        let is_ordinary = self.user.id.is_some_and(|it| it != 0) && !overlay.other_groups;
+        let destination = self.root.destination(path);
+        let above = Path::new(&destination).ancestors().filter_map(Path::to_str);
+        let nearest = above.clone().find_map(|it| self.root.resolve(it).ok());
+        let made = above.take_while(|it| self.root.resolve(it).is_err());
+        let is_mounted = overlay.other_volumes || is_open(path) || is_open(&destination);
+        if is_mounted || made.into_iter().any(|it| self.is_made(it)) {
+            return false;
+        }
+        if overlay.read_only {
+            return true;
+        }
+        is_ordinary
+            && nearest.is_some_and(|it| {
+                // Container runtimes make a root directory that no layer lists, for root.
+                let is_known = it.mode().is_some() || it.path() == "/";
+                is_known
+                    && !is_open(&it.path())
+                    && !it.allows(&self.user.credentials, Access::Write)
+            })
     }
 
     /// Asks about the files as the process at hand sees them.
@@ -249,6 +281,9 @@ impl<'r, 'k> Chain<'r, 'k> {
             let Some((interpreter, argument)) = interpreter(text) else {
                 return self.execute_text(process, cause, path, node);
             };
+            if self.knowledge.is_harmless_script(node.name()) {
+                return self.execute_program(process, cause, path, &executable, name_of(path));
+            }
             let is_python = name_of(interpreter).starts_with("python");
             match self.knowledge.is_console_script(name_of(path), text) {
                 Some(true) if is_python => {

@@ -16,7 +16,7 @@ use imgcheck_image::Node;
 #[serde(deny_unknown_fields, default)]
 pub struct StartFailure {
     /// `user` or `group` (the image has none of this name), `missing` (the image does not have the program), `script` (it does not have the script that a
-    /// shell runs), `directory` (it does not have the directory that a script changes to), `file` (it does not have the file or directory that
+    /// shell runs), `source` (it does not have the script that another one reads with `.` or `source`), `directory` (it does not have the directory that a script changes to), `file` (it does not have the file or directory that
     /// a small program such as `cp` needs), `permission` (the user may not execute it), `format` (it is a text without a `#!` line), `damaged` (it is empty or cut off), `loader` (the dynamic
     /// loader that it names is not in the image), `syntax` (the shell does not
     /// understand its script), `root` (the program refuses to run as root), `variable` or `option` (the dynamic loader prints something instead of running it).

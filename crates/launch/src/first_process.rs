@@ -4,7 +4,7 @@ use oci_spec::image::ImageConfiguration;
 
 use crate::locate::DEFAULT_PATH;
 use crate::overlay::Overlay;
-use crate::process::{Environment, Process, Setting};
+use crate::process::{Environment, Input, Process, Setting};
 use crate::user::User;
 use imgcheck_image::{RootFilesystem, configuration};
 
@@ -53,7 +53,7 @@ pub(crate) fn first_process(
         user: user.written.as_str().into(),
         chain: Vec::new(),
         depth: 0,
-        input: None,
+        input: Input::Inherited,
         loader: None,
     };
     (process, command, user)

@@ -27,6 +27,7 @@ pub struct Knowledge {
     limits: Vec<Limit>,
     shortest_timeout: f64,
     harmless: Vec<Harmless>,
+    harmless_scripts: Vec<String>,
     numbers: Vec<NumberRow>,
     installers: Vec<Installer>,
     console_scripts: ConsoleScripts,
@@ -301,6 +302,11 @@ impl Knowledge {
             let is_subcommand = |it: &String| Some(it.as_str()) == first;
             matches_any(name, &row.names) && row.subcommand.as_ref().is_none_or(is_subcommand)
         })
+    }
+
+    /// Whether a script with this file name is a harmless program.
+    pub(crate) fn is_harmless_script(&self, name: &str) -> bool {
+        self.harmless_scripts.iter().any(|it| it == name)
     }
 
     pub(crate) fn harmless(&self, name: &str) -> Option<&Harmless> {

@@ -50,12 +50,14 @@ pub use knowledge::Knowledge;
 pub use loader_command::LoaderCommand;
 use locate::DEFAULT_PATH;
 pub use overlay::{Overlay, known_user};
+pub use process::Input;
 use process::Process;
 use program::Program;
 use shell::{Host, Outcome};
 pub use step::Step;
 pub use user::User;
 use user::{GROUP, PASSWD};
+pub use value::UNKNOWN;
 use value::{Cause, Value};
 use written::Holds;
 
@@ -69,14 +71,16 @@ pub struct Launch {
     pub command: Vec<String>,
     /// The arguments of the program that finally runs, its name first. An argument that is unknown is left out.
     pub arguments: Vec<String>,
-    /// How many of these come before the first that is unknown.
-    pub leading_arguments: usize,
+    /// All arguments: `--rank=` for an option with an unknown value, and [`UNKNOWN`] for one that is unknown as a whole.
+    pub words: Vec<String>,
     /// The environment of that program, without variables whose values are unknown.
     pub environment: BTreeMap<String, String>,
     /// The environment that the container starts with, before any script: what NVIDIA's container toolkit reads.
     pub container_environment: BTreeMap<String, String>,
     /// Who sets LD_LIBRARY_PATH: `image`, `overlay`, or the path of the script or wrapper; empty if it is not set.
     pub library_path_from: String,
+    /// What the program reads from its standard input.
+    pub input: Input,
     /// The working directory of the program, an absolute path.
     pub working_directory: String,
     /// User and group as the image configuration writes them; empty for root.
@@ -131,6 +135,7 @@ impl Launch {
             line: 0,
             what: "ENTRYPOINT and CMD".to_owned(),
             is_number: false,
+            option: String::new(),
         });
         let outcome = match first.arguments.is_empty() {
             true => Outcome::unknown(),
@@ -178,10 +183,10 @@ impl Launch {
         if *process.user != *self.user.written {
             self.user = User::of(chain.root, &process.user);
         }
-        let is_known = |it: &&Value| it.known().is_some();
-        self.leading_arguments = process.arguments.iter().take_while(is_known).count();
+        self.words = process.arguments.iter().map(Value::word).collect();
         let known = process.arguments.iter().filter_map(Value::known);
         self.arguments = known.map(str::to_owned).collect();
+        self.input = process.input.clone();
         self.missing_operands = self.missing_operands(chain);
         self.written_operands = self.written_operands(chain);
         self.check_arguments(chain, process);

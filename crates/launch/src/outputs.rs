@@ -13,6 +13,7 @@ const MAX_TEXT: usize = 64 << 10;
 pub(crate) fn output(name: &str, process: &Process, files: &Files) -> Option<(Status, String)> {
     match name {
         "ls" => listed(process, files),
+        "which" => found(process, files),
         name => written(name, process, files).map(|text| (Status::Success, text)),
     }
 }
@@ -45,6 +46,22 @@ fn listed(process: &Process, files: &Files) -> Option<(Status, String)> {
     }
 }
 
+/// `which` of one program.
+fn found(process: &Process, files: &Files) -> Option<(Status, String)> {
+    let [_, name @ Value::Known(_)] = process.arguments.as_slice() else {
+        return None;
+    };
+    let asked = Process {
+        arguments: vec![name.clone()],
+        ..process.clone()
+    };
+    match locate(files, &asked) {
+        Located::File(path, _) => Some((Status::Success, format!("{path}\n"))),
+        Located::Missing => Some((Status::Failure(Some(1)), String::new())),
+        Located::Unknown(_) => None,
+    }
+}
+
 /// What a program writes if it succeeds.
 fn written(name: &str, process: &Process, files: &Files) -> Option<String> {
     let Files { root, user, .. } = files;
@@ -73,16 +90,8 @@ fn written(name: &str, process: &Process, files: &Files) -> Option<String> {
             let text = root.resolve(&path(file)?).ok().and_then(Node::text)?;
             (text.len() <= MAX_TEXT).then(|| text.to_owned())
         }
-        ("cat", []) => Some(process.input.as_deref()?.to_owned()),
-        ("sed", [script] | ["-e", script]) => substituted(process.input.as_deref()?, script),
-        ("which", [name]) => {
-            let mut asked = process.clone();
-            asked.arguments = vec![(*name).into()];
-            match locate(files, &asked) {
-                Located::File(path, _) => line(&path),
-                Located::Unknown(_) | Located::Missing => None,
-            }
-        }
+        ("cat", []) => Some(process.input.known()?.to_owned()),
+        ("sed", [script] | ["-e", script]) => substituted(process.input.known()?, script),
         ("echo", words)
             if !words
                 .iter()

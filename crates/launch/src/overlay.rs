@@ -51,6 +51,12 @@ pub struct Overlay {
     /// More volumes may be mounted, anywhere, or files copied.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_volumes: bool,
+    /// The user is in groups that the image does not know (`fsGroup` of a Pod).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub other_groups: bool,
+    /// The root filesystem is mounted read-only (`readOnlyRootFilesystem` of a Kubernetes container, `docker run --read-only`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
     /// The directories of PATH have the programs of the image and no others, even if `other_volumes` may be mounted elsewhere.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub programs_known: bool,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::loader_command::{LIBRARY_PATH, LoaderCommand};
 use super::value::Value;
@@ -17,6 +18,42 @@ pub struct Setting {
 /// The variables by name.
 pub type Environment = BTreeMap<Rc<str>, Setting>;
 
+/// What a program reads from its standard input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Input {
+    /// What the container gets: nothing, or a terminal.
+    #[default]
+    Inherited,
+    /// This text: of a here-document, or of a program before it in a pipe.
+    Known(Arc<str>),
+    /// A pipe or a file that is not known.
+    Unknown,
+}
+
+impl Input {
+    /// The text, if it is known.
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Input::Known(text) => Some(text),
+            Input::Inherited | Input::Unknown => None,
+        }
+    }
+
+    /// What is left of it where another program may have read.
+    pub(crate) fn rest(&self) -> Self {
+        match self {
+            Input::Inherited => Input::Inherited,
+            Input::Known(_) | Input::Unknown => Input::Unknown,
+        }
+    }
+}
+
+impl From<Option<&str>> for Input {
+    fn from(text: Option<&str>) -> Self {
+        text.map_or(Input::Unknown, |it| Input::Known(it.into()))
+    }
+}
+
 /// What a program is started with.
 #[derive(Debug, Clone)]
 pub struct Process {
@@ -29,8 +66,7 @@ pub struct Process {
     pub user: Rc<str>,
     /// How it came to this program: the programs and scripts before, each with its reason.
     pub chain: Vec<Rc<super::step::Step>>,
-    /// What it reads from its standard input, if that is known.
-    pub input: Option<Rc<str>>,
+    pub input: Input,
     /// The dynamic loader that is the command, and starts the program that the first argument names.
     pub loader: Option<Rc<LoaderCommand>>,
     /// How deeply the command that starts it is nested in scripts.

@@ -1,6 +1,8 @@
 //! `uv run`, `poetry run` and `pipenv run`: programs that run a command in the environment of a project.
 
+use super::options::Given;
 use super::process::Process;
+use super::value::Value;
 use imgcheck_image::{Node, RootFilesystem};
 
 /// Variables of poetry that do not decide which environment it uses.
@@ -29,6 +31,45 @@ pub(crate) fn uv(process: &Process, root: &RootFilesystem) -> Result<ProjectEnvi
     let prefix = super::locate::absolute(path, &process.directory);
     let prefix = prefix.ok_or("the working directory is unknown")?;
     virtual_environment(root, prefix)
+}
+
+/// The words with which `uv run` starts its target, if that is no program: a module, or a file or directory that Python executes (`RunCommand` in
+/// `crates/uv/src/commands/project/run.rs`).
+///
+/// # Errors
+/// The script may have an environment of its own.
+pub(crate) fn uv_target(
+    given: &Given,
+    words: &[Value],
+    process: &Process,
+    root: &RootFilesystem,
+) -> Result<&'static [&'static str], String> {
+    const SCRIPT: &[&str] = &["python"];
+    if given.has(&["-m", "--module"]) {
+        return Ok(&["python", "-m"]);
+    }
+    let name = words.first().and_then(Value::known).unwrap_or_default();
+    let path = super::locate::absolute(name, &process.directory);
+    let node = path.and_then(|path| root.resolve(&path).ok());
+    let Some(node) = node else {
+        return Ok(&[]);
+    };
+    let lower = name.to_ascii_lowercase();
+    let is_script =
+        given.has(&["-s", "--script"]) || lower.ends_with(".py") || lower.ends_with(".pyc");
+    let text = node.text().unwrap_or_default();
+    if is_script && text.lines().any(|line| line.trim_end() == "# /// script") {
+        return Err(format!(
+            "{name} names its own requirements, for which uv makes an environment"
+        ));
+    }
+    let is_package = root
+        .resolve(&format!("{}/__main__.py", node.path()))
+        .is_ok();
+    Ok(match is_script || is_package {
+        true => SCRIPT,
+        false => &[],
+    })
 }
 
 /// `poetry run` (`poetry/utils/env/env_manager.py`): the active environment, `.venv` of the project, or none if it may not create one.

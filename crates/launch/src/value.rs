@@ -4,6 +4,9 @@ use std::rc::Rc;
 
 use imgcheck_base::gap::{Gap, GapCode};
 
+/// Stands for an argument that is unknown: no argument of a program has this character.
+pub const UNKNOWN: &str = "\0";
+
 /// Why something is unknown, and where that was.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cause {
@@ -17,6 +20,8 @@ pub struct Cause {
     pub what: String,
     /// Whether the value is some whole number: arithmetic with it changes nothing.
     pub is_number: bool,
+    /// The option whose value is unknown: `--rank` of `--rank=$RANK`; empty for a word that is unknown as a whole.
+    pub option: String,
 }
 
 impl Cause {
@@ -47,6 +52,17 @@ impl Value {
         match self {
             Value::Known(text) => Some(text),
             Value::Unknown(_) | Value::Many(_) => None,
+        }
+    }
+
+    /// The text, or what stands for it where it is unknown.
+    pub fn word(&self) -> String {
+        match self {
+            Value::Known(text) => text.to_string(),
+            Value::Unknown(cause) | Value::Many(cause) => match cause.option.as_str() {
+                "" => UNKNOWN.to_owned(),
+                option => format!("{option}="),
+            },
         }
     }
 

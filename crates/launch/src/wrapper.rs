@@ -94,6 +94,8 @@ pub(crate) fn apply(
                 enter(process, directory)?;
             }
             project(projects::uv(process, root)?, process, &from)?;
+            let python = projects::uv_target(&given, &rest, process, root)?;
+            rest.splice(0..0, python.iter().copied().map(Value::from));
         }
         Effect::Poetry => {
             let command = rest[0].known().ok_or("its command is unknown")?;

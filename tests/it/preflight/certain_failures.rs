@@ -305,3 +305,178 @@ fn docker_run_starts_what_the_image_or_a_volume_has() {
         assert_eq!(missing.concat(), expected, "{options} {start}: {found:?}");
     }
 }
+
+/// The kubelet runs the programs of probes and of the lifecycle in the container.
+#[test]
+fn a_program_of_a_probe_is_missing() {
+    let exec = |field: &str, command: &str| format!("{field}: {{exec: {{command: {command}}}}}");
+    let finding = "deploy-exec-fails";
+    for (more, expected) in [
+        (exec("livenessProbe", "[curl, localhost]"), finding),
+        (
+            exec("readinessProbe", "[bash, -c, curl localhost]"),
+            finding,
+        ),
+        (exec("startupProbe", "[/opt/check]"), finding),
+        (exec("livenessProbe", "[bash, /opt/check.sh]"), finding),
+        (exec("livenessProbe", "[bash, /data/check.sh]"), ""),
+        (
+            exec("lifecycle", "[curl]").replace("exec", "postStart: {exec") + "}",
+            finding,
+        ),
+        (exec("livenessProbe", "[cat, /tmp/healthy]"), ""),
+        (exec("livenessProbe", "[/tmp/check]"), ""),
+        (exec("livenessProbe", "[/data/check]"), ""),
+        (
+            exec("lifecycle", "[curl]").replace("exec", "preStop: {exec") + "}",
+            "",
+        ),
+        (
+            "livenessProbe: {httpGet: {path: /, port: 80}}".to_owned(),
+            "",
+        ),
+    ] {
+        let container =
+            format!("command: [cat]\nvolumeMounts: [{{name: v, mountPath: /data}}]\n{more}");
+        let report = with_shell(&pod(&container, "volumes: [{name: v, emptyDir: {}}]"));
+        let found = shown(&report, "deploy-exec");
+        assert!(found.starts_with(expected), "{more}: {found}");
+        assert_eq!(found.is_empty(), expected.is_empty(), "{more}: {found}");
+    }
+    // A script may write another one, or make it executable.
+    for (start, expected) in [
+        ("[python3, -c, pass]", finding),
+        ("[bash, -c, 'exec cat']", ""),
+    ] {
+        let probe = exec("readinessProbe", "[python3, /opt/health.py]");
+        let text = pod(&format!("command: {start}\n{probe}"), "");
+        let (_, report) = Input::new(&text).json(&[]);
+        let found = shown(&report, "deploy-exec");
+        assert!(found.starts_with(expected), "{start}: {found}");
+        assert_eq!(found.is_empty(), expected.is_empty(), "{start}: {found}");
+    }
+}
+
+/// `verifyRunAsNonRoot` of the kubelet. The sample has no user.
+#[test]
+fn a_container_that_must_not_run_as_root() {
+    for (of_container, of_pod, expected) in [
+        ("", "securityContext: {runAsNonRoot: true}", true),
+        ("securityContext: {runAsNonRoot: true}", "", true),
+        (
+            "securityContext: {runAsNonRoot: true, runAsUser: 0}",
+            "",
+            true,
+        ),
+        (
+            "securityContext: {runAsNonRoot: true, runAsUser: 1000}",
+            "",
+            false,
+        ),
+        (
+            "securityContext: {runAsNonRoot: false}",
+            "securityContext: {runAsNonRoot: true}",
+            false,
+        ),
+        ("", "", false),
+    ] {
+        let container = format!("command: [python3, -c, pass]\n{of_container}");
+        let (_, report) = Input::new(&pod(&container, of_pod)).json(&[]);
+        let found = shown(&report, "deploy-user-refused");
+        assert_eq!(
+            !found.is_empty(),
+            expected,
+            "{of_container} {of_pod}: {found}"
+        );
+    }
+}
+
+/// Nothing writes into an `emptyDir` that no other container mounts.
+#[test]
+fn an_empty_volume_hides_the_script() {
+    let mount =
+        "volumeMounts: [{name: v, mountPath: /usr/local/lib/python3.11/site-packages/torch}]";
+    let volumes = "volumes: [{name: v, emptyDir: {}}]";
+    let init = format!("initContainers: [{{name: i, image: IMAGE, {mount}}}]\n{volumes}");
+    let python = "command: [python3, /usr/local/lib/python3.11/site-packages/torch/version.py]";
+    let start = "lifecycle: {postStart: {exec: {command: [python3, -c, pass]}}}";
+    for (more, pod_fields, expected) in [
+        ("", volumes, true),
+        ("", init.as_str(), false),
+        (start, volumes, false),
+    ] {
+        let text = pod(&format!("{python}\n{mount}\n{more}"), pod_fields);
+        let (_, report) = Input::new(&text).json(&[]);
+        let containers = containers(&report);
+        let main = containers.iter().find(|it| it["role"] == "main").unwrap();
+        let found = main["findings"].as_array().unwrap();
+        let is_error =
+            |it: &Value| it["rule"] == "deploy-volume-hides-files" && it["severity"] == "error";
+        let errors = found.iter().any(is_error);
+        assert_eq!(errors, expected, "{found:?}");
+    }
+}
+
+/// A script may be written to `/tmp` before it is executed.
+#[test]
+fn an_empty_volume_for_temporary_files_hides_nothing() {
+    let container = "command: [bash, -c, 'cat > /tmp/a.py; exec python3 /tmp/a.py']\nvolumeMounts: [{name: v, mountPath: /tmp}]";
+    let (_, report) = Input::new(&pod(container, "volumes: [{name: v, emptyDir: {}}]")).json(&[]);
+    assert_eq!(shown(&report, "deploy-volume"), "");
+}
+
+#[test]
+fn nothing_is_written_to_a_root_filesystem_that_is_read_only() {
+    for (more, expected) in [
+        ("securityContext: {readOnlyRootFilesystem: true}", true),
+        ("securityContext: {readOnlyRootFilesystem: false}", false),
+        (
+            "securityContext: {readOnlyRootFilesystem: true}\nvolumeMounts: [{name: v, mountPath: /cache}]",
+            false,
+        ),
+    ] {
+        let container =
+            format!("command: [bash, -c, 'set -e; cat /etc/x > /cache; exec cat']\n{more}");
+        let report = with_shell(&pod(&container, "volumes: [{name: v, emptyDir: {}}]"));
+        let found = shown(&report, "deploy");
+        assert_eq!(
+            found.contains("fails, which ends the script"),
+            expected,
+            "{more}: {found}"
+        );
+    }
+}
+
+/// The injector of Vault mounts its volume where an annotation asks for it.
+#[test]
+fn a_volume_that_a_webhook_adds_may_bring_a_script() {
+    let text = pod(
+        "command: [bash, -c, source /vault/secrets/env && exec cat]",
+        "",
+    );
+    let annotated = text.replacen(
+        "metadata: {",
+        "metadata: {annotations: {vault.hashicorp.com/agent-inject: 'true'}, ",
+        1,
+    );
+    assert_ne!(text, annotated);
+    let found = |text: &str| shown(&with_shell(text), "deploy-path-missing");
+    assert!(found(&text).starts_with("deploy-path-missing"));
+    assert!(!found(&annotated).starts_with("deploy-path-missing"));
+}
+
+/// The entry point of Spark gets `driver` or `executor`.
+#[test]
+fn a_spark_application_needs_the_entry_point_of_spark() {
+    let text = "apiVersion: sparkoperator.k8s.io/v1beta2\nkind: SparkApplication\nmetadata: {name: s}\nspec:\n  image: IMAGE\n  driver: {cores: 1}\n  executor: {instances: 1}\n";
+    let (_, report) = Input::new(text).json(&[]);
+    for container in containers(&report) {
+        let found = findings(container);
+        assert!(
+            found
+                .iter()
+                .any(|it| it.starts_with("launch-program-missing")),
+            "{found:?}"
+        );
+    }
+}

@@ -217,6 +217,32 @@ fn requirements_are_those_of_one_python() {
     assert_eq!(unmet.environment, "/usr with Python 3.11");
 }
 
+/// transformers compares the versions of some of its requirements when it is imported; others do not matter.
+#[test]
+fn a_package_that_compares_versions_refuses_them() {
+    let site = "usr/local/lib/python3.11/dist-packages";
+    let requires = "Requires-Dist: tokenizers<0.22,>=0.21\nRequires-Dist: jinja2>=99\n";
+    let text = |name: &str| format!("Name: {name}\nVersion: 4.55.0\n{requires}");
+    let unmet = |name: &str, tokenizers: &str| {
+        let image = Image::new()
+            .elf("usr/bin/python3.11", plain(""))
+            .distribution(site, "tokenizers", tokenizers)
+            .distribution(site, "jinja2", "3.1.6")
+            .text(
+                &format!("{site}/{name}-4.55.0.dist-info/METADATA"),
+                &text(name),
+            );
+        let stack = image.process(&[], &["python3.11", "app.py"]).stack();
+        let unmet = stack.unmet_requirements.iter();
+        let unmet: Vec<_> = unmet.map(|it| (it.name.clone(), it.at_import)).collect();
+        unmet
+    };
+    let refused = [("tokenizers".to_owned(), true)];
+    assert_eq!(unmet("transformers", "0.19.1"), refused);
+    assert_eq!(unmet("transformers", "0.21.4"), []);
+    assert_eq!(unmet("sentence-transformers", "0.19.1"), []);
+}
+
 /// The wheels of PyPI: METADATA says `2.11.0`, and `torchaudio/version.py` for which CUDA it was built.
 #[test]
 fn the_version_file_of_a_partner_names_its_cuda() {

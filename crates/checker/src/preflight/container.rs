@@ -148,6 +148,8 @@ impl Judging<'_> {
             facts.hidden = hidden::hidden(container, &image.analysis.model);
             facts.frameworks = Some(image.analysis.model.frameworks());
             facts.image_frameworks.clone_from(&image.image_frameworks);
+            facts.exec_failures.clone_from(&image.exec_failures);
+            facts.refused_user.clone_from(&image.refused_user);
         }
         facts.digest_required = self.checker.policy.requires_digest(&facts.namespace);
         facts

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::super::analyze::Analysis;
 use super::super::model::Model;
+use super::kubelet;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_launch as launch;
 use imgcheck_lint::workload::{Container, HiddenFiles, Mount, is_below};
@@ -47,6 +48,9 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
     let script = model.stack.python.script.iter().filter_map(|script| {
         let mut mounts = container.mounts.iter();
         let mount = mounts.find(|it| is_below(&script.path, &it.path))?;
+        if hides_script(mount, container, model) {
+            return None;
+        }
         let message = format!(
             "the volume {} is mounted at {}, and may bring {}, which Python runs",
             mount.volume, mount.path, script.path
@@ -76,6 +80,18 @@ pub(super) fn hidden(container: &Container, model: &Model) -> Vec<HiddenFiles> {
     let program = launch.program.as_deref();
     let loaded: Vec<&str> = model.loader.mapped_files(true).chain(program).collect();
     let files = |mount: &Mount| {
+        if hides_script(mount, container, model) {
+            let script = model.stack.python.script.as_ref()?;
+            return Some(HiddenFiles {
+                path: mount.path.clone(),
+                volume: mount.volume.clone(),
+                kind: mount.kind.clone(),
+                file: script.path.clone(),
+                count: 1,
+                script: true,
+                location: mount.location.clone(),
+            });
+        }
         let hidden = loaded.iter().filter(|file| is_below(file, &mount.path));
         let hidden: BTreeMap<&str, ()> = hidden.map(|it| (*it, ())).collect();
         let (first, ()) = hidden.first_key_value()?;
@@ -85,10 +101,20 @@ pub(super) fn hidden(container: &Container, model: &Model) -> Vec<HiddenFiles> {
             kind: mount.kind.clone(),
             file: (*first).to_owned(),
             count: hidden.len(),
+            script: false,
             location: mount.location.clone(),
         })
     };
     container.mounts.iter().filter_map(files).collect()
+}
+
+/// Whether an empty volume certainly hides the script that Python executes.
+fn hides_script(mount: &Mount, container: &Container, model: &Model) -> bool {
+    let script = model.stack.python.script.as_ref();
+    let script = script.filter(|it| it.certain && it.present && !kubelet::may_be_written(&it.path));
+    mount.empty
+        && !container.overlay.other_volumes
+        && script.is_some_and(|it| is_below(&it.path, &mount.path))
 }
 
 /// Leaves out imports that do not fail if a volume brings the module.

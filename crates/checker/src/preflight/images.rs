@@ -10,10 +10,11 @@ use super::super::report::Unread;
 use super::super::subject::Subject;
 use super::hidden;
 use super::judging::{Judging, Place};
+use super::kubelet;
 use imgcheck_base::error::{Error, ErrorCode, Result};
 use imgcheck_base::parallel;
 use imgcheck_launch::Overlay;
-use imgcheck_lint::workload::Container;
+use imgcheck_lint::workload::{Container, ExecFailure, RefusedUser};
 
 /// Images that are read at once.
 const IMAGES: usize = 4;
@@ -28,6 +29,10 @@ pub(super) struct OnPlatform {
     pub alone: Option<Analysis>,
     /// The GPU frameworks that the image loads without what the container replaces; `None` if it replaces nothing.
     pub image_frameworks: Option<Vec<String>>,
+    /// Programs of probes and of the lifecycle that do not start.
+    pub exec_failures: Vec<ExecFailure>,
+    /// Why the kubelet does not start the container as its user.
+    pub refused_user: Option<RefusedUser>,
 }
 
 /// All images, for all containers.
@@ -195,8 +200,12 @@ impl Judging<'_> {
             alone = Some(own).filter(|_| self.locates);
         }
         let platform = facts.platform();
+        let launch = &self.checker.knowledge.launch;
+        let refused_user = kubelet::refused_user(&facts.config, container);
         Ok(OnPlatform {
             architecture: platform.split('/').nth(1).unwrap_or_default().to_owned(),
+            exec_failures: kubelet::exec_failures(facts, container, launch, &analysis.bounds)?,
+            refused_user: refused_user.filter(|_| !platform.is_empty()),
             analysis,
             alone,
             image_frameworks: own_frameworks.get().filter(|_| replaces).cloned(),

@@ -7,6 +7,7 @@ mod hidden;
 mod images;
 mod input;
 mod judging;
+mod kubelet;
 mod not_understood;
 mod request;
 mod schedule;

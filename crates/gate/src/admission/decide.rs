@@ -90,6 +90,7 @@ pub(super) async fn decide(
     };
     let answered = gate.answer(question, deadline).await;
     let mut decision = Decision::of(&deployed, &answered);
+    decision.is_dry_run = request.is_dry_run();
     let about_images = decision.reasons.len();
     if !request.is_dry_run() {
         decision.enqueue(gate, &answered, deadline).await;
@@ -119,7 +120,10 @@ pub(super) async fn decide(
         mode = mode.as_str(),
         "admission"
     );
-    decision.response(audit, &answered)
+    let mut response = decision.response(audit, &answered);
+    let wrong = deployed::wrong_mode(request, &view);
+    response.warnings.extend(words::warnings(wrong.as_slice()));
+    response
 }
 
 /// Says that the gate answers. Nothing is judged, and nothing will be stored.

@@ -48,6 +48,8 @@ pub(super) struct Decision {
     pub(super) reasons: Vec<String>,
     /// What else to tell who deploys it, and where it does not run, though it passes.
     advice: Vec<String>,
+    /// A dry run: it has no image read.
+    pub(super) is_dry_run: bool,
     pub(super) exempted: Vec<String>,
 }
 
@@ -97,6 +99,7 @@ impl Decision {
                 Outcome::Pass => words::partly(judgement),
                 _ => said.warnings,
             },
+            is_dry_run: false,
             exempted: Vec::new(),
         }
     }
@@ -214,7 +217,11 @@ impl Decision {
         };
         if self.allowed && self.mode == Mode::Enforce && !self.is_deniable && !sentences.is_empty()
         {
-            sentences.push("this namespace enforces: its Pods will be denied".to_owned());
+            let when = match self.outcome {
+                Outcome::Unknown => "are denied until the image is checked",
+                _ => "will be denied",
+            };
+            sentences.push(format!("this namespace enforces: its Pods {when}"));
         }
         sentences.extend(self.advice.iter().cloned());
         AdmissionResponse {
@@ -233,6 +240,9 @@ impl Decision {
         let is_final = answered.unresolved.values().any(|it| it.is_final);
         let help = match self.outcome {
             Outcome::Incomplete if is_final => words::next_step(&answered.unresolved).to_owned(),
+            Outcome::Unknown if self.is_dry_run && !answered.judgement.missing.is_empty() => {
+                "a dry run reads no images; apply the object without `--dry-run`".to_owned()
+            }
             Outcome::Unknown => words::next_step(&answered.unresolved).to_owned(),
             _ => words::next_step_judged(&answered.judgement, self.mode == Mode::Enforce),
         };

@@ -127,10 +127,24 @@ pub(super) fn is_probe(request: &AdmissionRequest) -> bool {
 
 /// The mode of the namespace of an object.
 pub(super) fn mode_of(request: &AdmissionRequest, view: &View) -> Mode {
-    let labels = view.cluster.namespaces.get(&request.namespace);
-    let label = labels.and_then(|labels| labels.get(MODE));
-    let label = label.map(String::as_str);
+    let label = mode_label(request, view);
     view.setup.config().mode_of(&request.namespace, label)
+}
+
+fn mode_label<'v>(request: &AdmissionRequest, view: &'v View) -> Option<&'v str> {
+    let labels = view.cluster.namespaces.get(&request.namespace)?;
+    labels.get(MODE).map(String::as_str)
+}
+
+/// What is wrong with the label of the namespace, which does not count then.
+pub(super) fn wrong_mode(request: &AdmissionRequest, view: &View) -> Option<String> {
+    let label = mode_label(request, view)?;
+    Mode::named(label).is_none().then(|| {
+        format!(
+            "the label {MODE}={label} of the namespace {} is not audit, warn, or enforce; ignoring it",
+            request.namespace
+        )
+    })
 }
 
 /// The ServiceAccount and the pull secrets that an object names, at any depth.

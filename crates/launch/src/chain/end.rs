@@ -2,6 +2,7 @@
 
 use super::Chain;
 use crate::failure::StartFailure;
+use crate::locate::absolute;
 use crate::process::Process;
 use crate::program::Program;
 use crate::shell::Outcome;
@@ -14,6 +15,7 @@ impl Chain<'_, '_> {
         if self.failure.is_some() {
             return;
         }
+        let starts_nothing = program.is_none() && self.may_start_nothing(outcome);
         let program = program.filter(|it| !it.is_harmless);
         if program.is_none() && self.check_missing(outcome) || !self.gaps.is_empty() {
             return;
@@ -30,6 +32,9 @@ impl Chain<'_, '_> {
                 &format!("fails{when}, which ends the script before it starts a program"),
             );
         }
+        if let Some(last) = outcome.last.as_ref().filter(|_| starts_nothing) {
+            self.note(&last.clone(), "ends the script, which starts no program");
+        }
         if let Some(program) = program.filter(|it| self.is_given_python(it)) {
             let cause = program.cause.clone();
             let path = &program.path;
@@ -38,6 +43,12 @@ impl Chain<'_, '_> {
                 &format!("starts {path}, which is given Python and may start it in its own way"),
             );
         }
+    }
+
+    /// Whether a script that starts no program is unusual: a Pod may have one that only copies files.
+    fn may_start_nothing(&self, outcome: &Outcome) -> bool {
+        let is_of_image = self.overlay.command.is_none() && self.overlay.args.is_none();
+        is_of_image && outcome.status.is_success() != Some(false)
     }
 
     /// Whether a program that is not Python has one in its arguments.
@@ -57,10 +68,14 @@ impl Chain<'_, '_> {
     /// Why the container's first program cannot be executed, if the image has it and the user may not.
     pub(super) fn is_not_allowed(&self, process: &Process, cause: &Cause) -> Option<StartFailure> {
         let path = process.arguments.first()?.known()?;
-        if cause.line != 0 || !self.is_main || !path.starts_with('/') || self.is_unknown(path) {
+        if cause.line != 0 || !self.is_main || !path.contains('/') {
             return None;
         }
-        let node = self.root.resolve(path).ok()?;
+        let absolute = absolute(path, &process.directory)?;
+        if self.is_unknown(&absolute) {
+            return None;
+        }
+        let node = self.root.resolve(&absolute).ok()?;
         let is_file = node.content().is_some() && process.chain.is_empty();
         is_file.then(|| StartFailure::of_permissions(node, path, &self.user.written))
     }

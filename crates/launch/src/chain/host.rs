@@ -75,6 +75,10 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         }
     }
 
+    fn refuses_write(&self, path: &str) -> bool {
+        Chain::refuses_write(self, path)
+    }
+
     fn run(&mut self, process: Process, replaces: bool, cause: &Rc<Cause>) -> Outcome {
         if self.nesting >= MAX_NESTING {
             self.note(

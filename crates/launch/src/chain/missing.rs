@@ -41,6 +41,7 @@ impl Chain<'_, '_> {
         let verb = match file.kind {
             "directory" => "changes to",
             "file" => "needs",
+            "source" => "reads",
             _ => "runs",
         };
         let problem = format!("{verb} `{}`, which is not in the image", file.name);
@@ -58,7 +59,7 @@ impl Chain<'_, '_> {
             ..StartFailure::default()
         });
         self.note_failure(&file.cause, failure, &problem);
-        if self.is_main && file.kind != "directory" {
+        if self.is_main && matches!(file.kind, "file" | "script") {
             self.note(&file.cause, &problem);
         }
     }

@@ -9,7 +9,7 @@ use crate::options::Given;
 use crate::process::Process;
 use crate::shell::{Host, MissingFile, Outcome, Presence};
 use crate::value::{Cause, Status, Value};
-use imgcheck_base::lexical::directory_of;
+use imgcheck_base::lexical::{directory_of, name_of};
 
 /// A file by its absolute path, and as the command names it.
 struct Operand {
@@ -26,6 +26,8 @@ struct Files {
     directories: Vec<Operand>,
     /// They do not.
     absent: Vec<Operand>,
+    /// It makes them.
+    written: Vec<Operand>,
     /// It succeeds if one exists, as far as is known.
     is_one_enough: bool,
 }
@@ -44,10 +46,16 @@ impl Chain<'_, '_> {
         let given = row.options.as_ref()?.all(arguments).ok()?;
         let unless: Vec<&str> = row.unless.iter().map(String::as_str).collect();
         let has_other = given.options.iter().any(|(it, _)| row.unless.contains(it));
-        if !row.may_be(arguments) || given.has(&unless) || has_other {
+        if !row.may_be(arguments) {
             return None;
         }
         let files = files(row.needs?, &given, process)?;
+        if given.has(&unless) || has_other {
+            let makes = matches!(row.needs, Some(Needs::New)).then_some(files.written);
+            return self.cannot_make(&makes.unwrap_or_default());
+        }
+        let keeps = given.has(&["-n", "--no-clobber", "-u", "--update"]);
+        let is_refused = !keeps && self.refuses_target(row.needs, &files);
         let (mut missing, others): (Vec<Operand>, Vec<Operand>) = files
             .existing
             .into_iter()
@@ -56,7 +64,8 @@ impl Chain<'_, '_> {
         missing.extend(directories.filter(|it| self.is_absent(it)));
         let exists = |it: &Operand| matches!(self.file(&it.path), Presence::Exists(_));
         let in_the_way = files.absent.iter().any(exists);
-        if missing.is_empty() && !in_the_way || files.is_one_enough && !others.is_empty() {
+        let succeeds = missing.is_empty() && !in_the_way && !is_refused;
+        if succeeds || files.is_one_enough && !others.is_empty() {
             return None;
         }
         if !others.is_empty() {
@@ -77,6 +86,31 @@ impl Chain<'_, '_> {
             status: Status::Failure(None),
             ..Outcome::unknown()
         })
+    }
+
+    /// How `mkdir -p` ends if it has to make a directory where the user may not.
+    fn cannot_make(&self, directories: &[Operand]) -> Option<Outcome> {
+        let is_new = |it: &&Operand| matches!(self.file(&it.path), Presence::Missing);
+        let mut new = directories.iter().filter(is_new);
+        new.any(|it| self.refuses_write(&it.path)).then(|| Outcome {
+            status: Status::Failure(None),
+            ..Outcome::unknown()
+        })
+    }
+
+    /// Whether the user may not write what a program makes: in a directory, files with the names of the sources.
+    fn refuses_target(&self, needs: Option<Needs>, files: &Files) -> bool {
+        let is_directory = |it: &Operand| matches!(self.file(&it.path), Presence::Exists(node) if node.is_directory());
+        let mut targets = files.written.iter();
+        targets.any(
+            |target| match needs == Some(Needs::Sources) && is_directory(target) {
+                false => self.refuses_write(&target.path),
+                true => files.existing.iter().any(|source| {
+                    let name = name_of(&source.path);
+                    self.refuses_write(&format!("{}/{name}", target.path.trim_end_matches('/')))
+                }),
+            },
+        )
     }
 
     /// Whether not even a broken link is there.
@@ -121,11 +155,13 @@ fn files(needs: Needs, given: &Given, process: &Process) -> Option<Files> {
         },
         Needs::Parents => Files {
             directories: parents(&operands)?,
+            written: all(&operands)?,
             ..Files::default()
         },
         Needs::New => Files {
             directories: parents(&operands)?,
             absent: all(&operands)?,
+            written: all(&operands)?,
             ..Files::default()
         },
         Needs::Sources => match operands.split_last()? {
@@ -133,6 +169,7 @@ fn files(needs: Needs, given: &Given, process: &Process) -> Option<Files> {
             (last, sources) => Files {
                 existing: all(sources)?,
                 directories: parents(&[last])?,
+                written: all(&[last])?,
                 ..Files::default()
             },
         },

@@ -2,7 +2,7 @@
 
 use super::parser::{Parser, Problem, Until, refused};
 use super::recovery::MAX_REPARSED;
-use super::syntax::{CommandKind, Connective, Item, List, Pipeline, Word};
+use super::syntax::{CommandKind, Connective, Item, List, Piece, Pipeline, Word};
 use super::words::ends_word;
 
 /// A script, of which a shell runs the lines before what cannot be parsed.
@@ -161,7 +161,13 @@ impl Parser<'_> {
                 span.end = self.cursor.offset();
             }
             let word = match here.literal {
-                true => Word::default(),
+                true => Word {
+                    pieces: vec![Piece::Literal {
+                        text: body,
+                        quoted: true,
+                    }],
+                    ..Word::default()
+                },
                 false => {
                     let mut parser = self.of(&body, self.cursor.line());
                     let word = parser.word(Until::End, false);

@@ -51,8 +51,8 @@ impl Shell<'_, '_> {
         }
     }
 
-    /// Whether this shell is dash, whose `[` has no `==` (`src/bltin/test.c`).
-    fn is_dash(&self) -> bool {
+    /// Whether this shell is dash, which has no `source`, and whose `[` has no `==` (`src/bltin/test.c`).
+    pub(super) fn is_dash(&self) -> bool {
         let shell = self.chain.last();
         let shell = shell.and_then(|it| self.host.root().resolve(&it.path).ok());
         shell.is_some_and(|it| it.name() == "dash")

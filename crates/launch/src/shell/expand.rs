@@ -3,11 +3,13 @@
 mod fields;
 mod parameter;
 
+use std::rc::Rc;
+
 use super::interpreter::Shell;
 use super::pattern::{Pattern, is_pattern};
 use super::state::{Contents, Sink};
 use super::syntax::{Expansion, List, Piece, Word};
-use crate::value::Value;
+use crate::value::{Cause, Value};
 use fields::{Field, Fields};
 use parameter::Quoting;
 
@@ -78,7 +80,14 @@ impl Shell<'_, '_> {
     }
 
     fn finish_field(&mut self, field: Field, values: &mut Vec<Value>) {
-        if let Some(cause) = field.unknown {
+        if let Some(cause) = &field.unknown {
+            let cause = match field.option() {
+                None => cause.clone(),
+                Some(option) => Rc::new(Cause {
+                    option,
+                    ..Cause::clone(cause)
+                }),
+            };
             let is_glob = !self.state.options.noglob && is_pattern(&field.text);
             values.push(match field.many || is_glob {
                 true => Value::Many(cause),

@@ -31,7 +31,7 @@ pub enum Presence<'r> {
 /// A script or directory that a shell needs and that does not exist.
 #[derive(Debug)]
 pub struct MissingFile<'s> {
-    /// As in [`StartFailure::kind`](crate::StartFailure::kind): `script` or `directory`.
+    /// As in [`StartFailure::kind`](crate::StartFailure::kind): `script`, `source`, `directory` or `file`.
     pub kind: &'static str,
     /// As the command names it.
     pub name: &'s str,
@@ -73,6 +73,9 @@ pub trait Host<'r> {
 
     /// Notes that a script writes a file, by its absolute path.
     fn write(&mut self, path: &Value, cause: &Rc<Cause>);
+
+    /// Whether the user may certainly not write a file, by its absolute path, or make it.
+    fn refuses_write(&self, path: &str) -> bool;
 
     /// Runs a program. `replaces`: instead of the shell, by `exec`.
     fn run(&mut self, process: Process, replaces: bool, cause: &Rc<Cause>) -> Outcome;

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use super::host::Host;
 use super::state::{Contents, Sink, State};
 use super::syntax::{Command, CommandKind, Connective, Item, List, Pipeline};
+use crate::process::Input;
 use crate::step::Step;
 use crate::value::{Cause, Status, Value};
 
@@ -43,8 +44,8 @@ pub(super) struct Shell<'h, 'r> {
     pub zero: Value,
     pub user: Rc<str>,
     pub chain: Vec<Rc<Step>>,
-    /// What the command at hand reads from a pipe, if that is known.
-    pub input: Option<Rc<str>>,
+    /// What the command at hand reads.
+    pub input: Input,
     pub source: Source,
     /// An expansion failed, which ends the script.
     pub early_error: bool,
@@ -76,6 +77,7 @@ impl Shell<'_, '_> {
             line: self.line,
             what: what.into(),
             is_number: false,
+            option: String::new(),
         })
     }
 
@@ -108,6 +110,7 @@ impl Shell<'_, '_> {
                 line,
                 what,
                 is_number: false,
+                option: String::new(),
             })
         };
         self.host.spend(steps, &cause)
@@ -187,7 +190,7 @@ impl Shell<'_, '_> {
             }
             [command] => flow = self.command(command),
             commands => {
-                let outer = self.input.take();
+                let outer = self.input.clone();
                 let last = commands.len().saturating_sub(1);
                 for (index, command) in commands.iter().enumerate() {
                     let output = self.state.output.clone();
@@ -197,7 +200,7 @@ impl Shell<'_, '_> {
                     self.in_subshell(|shell| shell.leniently(|shell| shell.command(command)));
                     if index < last {
                         let written = std::mem::replace(&mut self.state.output, output);
-                        self.input = written.text().map(Rc::from);
+                        self.input = Input::from(written.text());
                     }
                 }
                 self.input = outer;
@@ -263,8 +266,9 @@ impl Shell<'_, '_> {
             return self.compound(&command.kind);
         }
         // The first command in it may read all.
-        self.input = None;
+        let outer = self.input.clone();
         let redirected = self.redirects(&command.redirects);
+        self.input = self.input.rest();
         let output = self.state.output.clone();
         if redirected.is_output {
             self.state.output = Sink::Dropped;
@@ -273,6 +277,7 @@ impl Shell<'_, '_> {
         if redirected.is_output {
             self.state.output = output;
         }
+        self.input = outer;
         if redirected.may_fail && flow == Flow::Next {
             self.state.status = self.state.status.or(Status::Failure(None));
         }

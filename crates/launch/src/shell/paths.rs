@@ -6,6 +6,7 @@ use super::pattern::{Pattern, PatternChar, is_pattern};
 use super::state::Contents;
 use crate::value::{Status, Value};
 use imgcheck_base::lexical;
+use imgcheck_image::Access;
 
 /// Maximum number of paths that one pattern may match.
 const MAX_PATHS: usize = 4096;
@@ -54,7 +55,10 @@ impl Shell<'_, '_> {
             return self.ends(Status::Unknown);
         };
         match self.host.file(&path) {
-            Presence::Exists(node) if node.is_directory() => {
+            Presence::Exists(node)
+                if node.is_directory()
+                    && node.allows(&self.host.user().credentials, Access::Execute) =>
+            {
                 let path = if is_physical { node.path() } else { path };
                 self.enter(path.into());
                 self.ends(Status::Success)

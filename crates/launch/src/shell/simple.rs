@@ -6,7 +6,7 @@ use super::builtins;
 use super::interpreter::{Flow, Shell};
 use super::state::{Contents, Function, Sink, Variable};
 use super::syntax::{AssignedValue, Assignment, Expansion, Piece, Redirect, Target, Word};
-use crate::process::Process;
+use crate::process::{Input, Process};
 use crate::value::{Cause, Status, Value};
 use imgcheck_base::lexical::name_of;
 
@@ -17,6 +17,8 @@ pub(super) struct Redirected {
     pub is_output: bool,
     /// A file may not open, and then the command does not run.
     pub may_fail: bool,
+    /// A file certainly does not open.
+    pub fails: bool,
 }
 
 impl Shell<'_, '_> {
@@ -44,12 +46,24 @@ impl Shell<'_, '_> {
                 (index, contents)
             })
             .collect();
+        let input = self.input.clone();
         let redirected = self.redirects(redirects);
         (self.line, self.text) = (line, text);
         if std::mem::take(&mut self.early_error) {
             self.state.status = Status::Failure(None);
             return Flow::Exit;
         }
+        if redirected.fails {
+            let name = arguments.first().and_then(Value::known);
+            let is_special = name.is_some_and(builtins::is_special);
+            self.input = input;
+            self.state.status = Status::Failure(None);
+            return match self.posix && is_special {
+                true => Flow::Exit,
+                false => Flow::Next,
+            };
+        }
+        let is_bare_exec = arguments.len() == 1 && arguments[0].known() == Some("exec");
         let output = self.state.output.clone();
         if redirected.is_output {
             self.state.output = Sink::Dropped;
@@ -63,8 +77,7 @@ impl Shell<'_, '_> {
             }
             false => {
                 // Without a command, `exec "$@"` starts the one that the user of the container gives.
-                let is_exec = arguments.len() == 1 && arguments[0].known() == Some("exec");
-                if is_exec && words.len() > 1 {
+                if is_bare_exec && words.len() > 1 {
                     self.external(Vec::new(), true);
                 }
                 self.with_assignments(assignments, values, arguments)
@@ -73,6 +86,10 @@ impl Shell<'_, '_> {
         if redirected.is_output {
             self.state.output = output;
         }
+        self.input = match is_bare_exec {
+            true => self.input.rest(),
+            false => input,
+        };
         if redirected.may_fail && flow == Flow::Next {
             self.state.status = self.state.status.or(Status::Failure(None));
         }
@@ -291,8 +308,10 @@ impl Shell<'_, '_> {
     fn each_redirect(&mut self, redirects: &[Redirect]) -> Redirected {
         let mut redirected = Redirected::default();
         for redirect in redirects {
-            if redirect.operator.starts_with('<') {
-                self.input = None;
+            let is_input =
+                redirect.operator.starts_with('<') && redirect.descriptor.is_none_or(|it| it == 0);
+            if is_input {
+                self.input = Input::Unknown;
             }
             let is_output = redirect.operator.contains('>');
             let stdout = redirect.operator.starts_with('&')
@@ -300,8 +319,9 @@ impl Shell<'_, '_> {
             redirected.is_output |= stdout;
             let target = match &redirect.target {
                 Target::Here(body) => {
-                    if let Some(body) = body.get() {
-                        self.expand_text(body);
+                    let text = body.get().map(|it| self.expand_text(it));
+                    if is_input {
+                        self.input = Input::from(text.as_ref().and_then(Value::known));
                     }
                     continue;
                 }
@@ -320,6 +340,10 @@ impl Shell<'_, '_> {
                 && target
                     .known()
                     .is_some_and(|it| it == "-" || it.bytes().all(|byte| byte.is_ascii_digit()));
+            if is_input && redirect.operator == "<<<" {
+                let text = target.known().map(|it| format!("{it}\n"));
+                self.input = Input::from(text.as_deref());
+            }
             // Output that goes from one descriptor to the standard output may be captured.
             if is_descriptor || redirect.operator == "<<<" {
                 if redirect.descriptor.is_some_and(|it| it > 2) {
@@ -328,6 +352,9 @@ impl Shell<'_, '_> {
                 continue;
             }
             if target.known() == Some("/dev/null") {
+                if is_input {
+                    self.input = Input::from(Some(""));
+                }
                 continue;
             }
             redirected.may_fail = true;
@@ -340,7 +367,10 @@ impl Shell<'_, '_> {
                     },
                     unknown => unknown.clone(),
                 };
-                self.host.write(&path, &cause);
+                match path.known().is_some_and(|it| self.host.refuses_write(it)) {
+                    true => redirected.fails = true,
+                    false => self.host.write(&path, &cause),
+                }
             }
         }
         redirected

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::builtins::{self, texts};
 use super::commands;
-use super::host::Presence;
+use super::host::{MissingFile, Presence};
 use super::interpreter::{Flow, Shell, Source};
 use super::parser::Problem;
 use crate::value::{Cause, Status, Value};
@@ -113,6 +113,13 @@ impl Shell<'_, '_> {
         let Some((file, rest)) = arguments.split_first() else {
             return self.ends(Status::Failure(Some(2)));
         };
+        if name == "source" && !self.bash && self.is_dash() {
+            let words = ["source".into()]
+                .into_iter()
+                .chain(arguments.iter().cloned());
+            self.external(words.collect(), false);
+            return Flow::Next;
+        }
         if name == "source" && !self.bash {
             self.gap("`source`, which not every `sh` has");
             return self.ends(Status::Unknown);
@@ -128,6 +135,16 @@ impl Shell<'_, '_> {
         };
         match self.host.file(&path) {
             Presence::Missing => {
+                let name = file.known().unwrap_or_default();
+                let cause = self.command_cause();
+                self.host.add_missing_file(MissingFile {
+                    kind: "source",
+                    name,
+                    path: &path,
+                    message: format!("{name}: No such file or directory"),
+                    shell: String::new(),
+                    cause,
+                });
                 self.state.status = Status::Failure(Some(1));
                 return if self.posix { Flow::Exit } else { Flow::Next };
             }
@@ -304,6 +321,16 @@ impl Shell<'_, '_> {
 
     /// What a trap runs is looked at for what it starts.
     pub(super) fn trap(&mut self, arguments: &[Value]) -> Flow {
+        let is_from_outside = |it: &Value| {
+            let name = it.known().unwrap_or_default().to_uppercase();
+            FROM_OUTSIDE.contains(&name.strip_prefix("SIG").unwrap_or(&name))
+        };
+        if let [Value::Unknown(_), signals @ ..] = arguments
+            && signals.iter().all(is_from_outside)
+        {
+            self.state.traps = true;
+            return self.ends(Status::Success);
+        }
         let Some(texts) = texts(arguments) else {
             self.gap("`trap`");
             return self.ends(Status::Unknown);

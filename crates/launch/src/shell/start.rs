@@ -9,7 +9,7 @@ use super::interpreter::{Shell, Source};
 use super::parser::Until;
 use super::state::{Attribute, Contents, Options, Sink, State, Variable, option_name};
 use super::syntax::Word;
-use crate::process::Process;
+use crate::process::{Input, Process};
 use crate::value::{Cause, Status, Value};
 
 /// What a shell is started to do.
@@ -43,7 +43,10 @@ impl ShellStart {
         let mut start = ShellStart {
             bash,
             posix,
-            script: Script::Input,
+            script: match &process.input {
+                Input::Known(text) => Script::Text(text.as_ref().into()),
+                Input::Inherited | Input::Unknown => Script::Input,
+            },
             zero: zero.clone(),
             positional: Vec::new(),
             options: Options::default(),
@@ -63,10 +66,15 @@ impl ShellStart {
                 start.zero = zero.clone();
                 start.positional = behind.to_vec();
             }
-        } else if let Some((file, behind)) = rest.split_first().filter(|_| !reads_input) {
+        } else if reads_input || rest.is_empty() {
+            start.positional = rest.to_vec();
+        } else if let Some((file, behind)) = rest.split_first() {
             start.script = Script::File(file.clone());
             start.zero = file.clone();
             start.positional = behind.to_vec();
+        }
+        if start.reads_input() && process.input == Input::Unknown {
+            return Err("commands that it reads from a pipe or a file".to_owned());
         }
         Ok(start)
     }
@@ -193,7 +201,7 @@ fn shell<'h, 'r>(
         zero: start.zero.clone(),
         user: process.user,
         chain: process.chain,
-        input: None,
+        input: process.input.rest(),
         source,
         early_error: false,
         redirecting: false,

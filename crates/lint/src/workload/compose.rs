@@ -92,6 +92,8 @@ impl Service<'_> {
                 user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
+                other_groups: service.get("group_add").is_some(),
+                read_only: service.text_of("read_only") == Some("true"),
                 programs_known: false,
                 other_search_path: may_set_path(&unknown),
                 other_variables: patterns(&unknown),
@@ -163,6 +165,7 @@ impl Service<'_> {
                 },
                 volume: source.to_owned(),
                 kind: if is_path { "bind" } else { "volume" }.to_owned(),
+                empty: false,
                 location: self.manifest.location(volume),
             })
         };

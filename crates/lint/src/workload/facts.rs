@@ -62,6 +62,8 @@ pub struct Container {
     pub gpu: Option<GpuRequest>,
     /// Misspelled names of GPU resources that it requests, unless a node has such a resource.
     pub misspelled_gpus: Vec<MisspelledGpu>,
+    /// A GPU of another vendor that it requests: `amd.com/gpu`; empty if it requests none.
+    pub other_gpu: String,
     /// Resources that the API server refuses, and so the Pod, or that Compose refuses. Only given where nothing changes them before.
     pub refused_resources: Vec<RefusedResource>,
     /// The GPUs of the nodes that it can land on, or that it selects by their labels. Only given if its image was not read.
@@ -76,11 +78,28 @@ pub struct Container {
     /// The runtime class of its Pod, or the runtime of a Compose service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime_class: Option<RuntimeClass>,
+    /// The programs that the kubelet starts in it while it runs.
+    #[serde(skip)]
+    pub exec_actions: Vec<ExecAction>,
+    /// Where `runAsNonRoot` is set for it.
+    #[serde(skip)]
+    pub run_as_non_root: Option<Location>,
     /// `/dev/shm` has the 64 MB that container engines give by default, or a volume that is not larger.
     pub default_shm: bool,
     /// Where its Pod may run.
     #[serde(skip)]
     pub placement: Arc<Placement>,
+}
+
+/// A program that the kubelet starts in a container that runs: `exec` of a probe, or of a handler of its lifecycle.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecAction {
+    /// The field: `livenessProbe`, `lifecycle.postStart`.
+    pub field: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Where the command is.
+    pub location: Location,
 }
 
 /// A GPU of a node that a container can land on.
@@ -146,6 +165,9 @@ pub struct Mount {
     pub volume: String,
     /// The kind of the volume: `emptyDir`, `persistentVolumeClaim`, `configMap`, `hostPath`; empty if unknown.
     pub kind: String,
+    /// An `emptyDir` that no other container of the Pod mounts: it is empty when the container starts.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub empty: bool,
     /// Where it is mounted.
     pub location: Location,
 }

@@ -42,6 +42,11 @@ pub struct WorkloadFacts {
     pub image_frameworks: Option<Vec<String>>,
     /// Files of the image that the process loads, and that a volume hides.
     pub hidden: Vec<HiddenFiles>,
+    /// Programs that the kubelet starts in the container for its probes and its lifecycle, and that certainly do not start.
+    pub exec_failures: Vec<ExecFailure>,
+    /// Why the kubelet does not start the container as its user; absent if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_user: Option<RefusedUser>,
     /// The policy requires images by digest in this namespace.
     pub digest_required: bool,
 }
@@ -113,7 +118,34 @@ pub struct HiddenFiles {
     pub file: String,
     /// How many.
     pub count: usize,
+    /// It is the script that Python certainly executes, and the volume is empty.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub script: bool,
     /// Where it is mounted.
+    pub location: Location,
+}
+
+/// A program of a probe or of a handler of the lifecycle that certainly does not start.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExecFailure {
+    /// The field of the container: `livenessProbe`, `lifecycle.postStart`.
+    pub field: String,
+    /// The program.
+    pub program: String,
+    /// What the container runtime or the shell says.
+    pub says: String,
+    /// Where its command is.
+    pub location: Location,
+}
+
+/// A user that the kubelet does not start a container as.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RefusedUser {
+    /// What the kubelet says.
+    pub says: String,
+    /// Where the manifest sets what it breaks.
     pub location: Location,
 }
 

@@ -17,11 +17,13 @@ pub struct Kinds {
     gpu_resources: Vec<String>,
     gpu_share_resources: Vec<String>,
     perhaps_gpu_resources: Vec<String>,
+    other_gpu_resources: Vec<String>,
     mig_resources: Vec<String>,
     misspelled_gpu_resources: BTreeMap<String, Vec<String>>,
     rdma_resources: Vec<String>,
     gpu_device_classes: Vec<String>,
     gpu_runtime_classes: Vec<String>,
+    pub(super) injected_volumes: Vec<InjectedVolume>,
     /// Patterns of the variables that every container of a Pod has.
     pub(super) pod_variables: Vec<String>,
     /// Patterns of those that it has of the Services of its namespace, unless `enableServiceLinks` is off.
@@ -30,6 +32,14 @@ pub struct Kinds {
     pub(super) slurm_variables: Vec<String>,
     pub(super) hints: Hints,
     pub(super) scripts: ScriptHints,
+}
+
+/// A volume that a webhook mounts into the containers of a Pod.
+#[derive(Debug, Deserialize)]
+pub(super) struct InjectedVolume {
+    pub annotation: String,
+    pub value: String,
+    pub path: String,
 }
 
 /// Kinds that start no container themselves.
@@ -120,6 +130,8 @@ pub struct Part {
     pub(super) fields: BTreeMap<String, String>,
     /// Fields of a container with names of their own, by their names in Kubernetes.
     pub(super) renamed: BTreeMap<String, String>,
+    /// The first arguments that the controller gives these containers.
+    pub(super) args: Vec<String>,
     /// A number of GPUs: the first of these that is there.
     pub(super) gpus: Vec<String>,
     /// The extended resource of these GPUs, if it is not `nvidia.com/gpu`.
@@ -163,6 +175,11 @@ impl Kinds {
     pub(super) fn is_perhaps_gpu(&self, name: &str) -> bool {
         let is_other = self.is_gpu_resource(name) || self.is_rdma_resource(name);
         !is_other && is_listed(&self.perhaps_gpu_resources, name)
+    }
+
+    /// Whether an extended resource is a GPU of another vendor.
+    pub(super) fn is_other_gpu(&self, name: &str) -> bool {
+        is_listed(&self.other_gpu_resources, name)
     }
 
     /// The resource that a misspelled name of a GPU means: one that people are known to write, one in other letters, one below a misspelled domain, or

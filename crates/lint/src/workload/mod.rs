@@ -20,10 +20,12 @@ use imgcheck_base::error::{Error, Result};
 use imgcheck_base::lexical;
 
 pub use facts::{
-    Container, Evidence, EvidenceKind, GpuRequest, Mount, PossibleGpu, RdmaRequest,
+    Container, Evidence, EvidenceKind, ExecAction, GpuRequest, Mount, PossibleGpu, RdmaRequest,
     RefusedResource, Role, RuntimeClass, Unknown, Variable, Workload,
 };
-pub use judged::{AffinityFacts, ClassFacts, HiddenFiles, Peer, WorkloadFacts};
+pub use judged::{
+    AffinityFacts, ClassFacts, ExecFailure, HiddenFiles, Peer, RefusedUser, WorkloadFacts,
+};
 pub use kinds::{Kind, Kinds};
 pub use kubernetes::{INFERENCE_SERVICE, Objects, QUEUE, TRAIN_JOB};
 pub use lexical::is_below;

@@ -201,14 +201,18 @@ impl<'r> Explainer<'_, '_, 'r> {
         let names = [Some(&missing.module), missing.name.as_ref()];
         let names: Vec<String> = names.into_iter().flatten().cloned().collect();
         let path = names.join(".").replace('.', "/");
-        let record = self.pythons.root.resolve(&distribution.record()).ok();
         let is_it = |line: &str| {
             let rest = line.strip_prefix(&path);
             rest.is_some_and(|it| it.starts_with(".py,") || it.starts_with("/__init__.py,"))
         };
-        record
-            .and_then(Node::text)
-            .is_some_and(|text| text.lines().any(is_it))
+        let record = self.record(distribution);
+        record.is_some_and(|text| text.lines().any(is_it))
+    }
+
+    /// The list of the files that a distribution was installed with; `None` without one.
+    fn record(&self, distribution: &Distribution) -> Option<&str> {
+        let record = self.pythons.root.resolve(&distribution.record()).ok()?;
+        record.text().filter(|it| it.contains(".py,"))
     }
 
     fn reason(
@@ -238,6 +242,9 @@ impl<'r> Explainer<'_, '_, 'r> {
         }
         if self.pythons.knowledge.is_standard(&missing.module) {
             return (AbsenceReason::NotInLibrary, String::new());
+        }
+        if installed.is_some_and(|it| self.record(it).is_some()) {
+            return (AbsenceReason::OtherVersion, String::new());
         }
         if let Some(distribution) = installed {
             return (

@@ -11,7 +11,7 @@ const ATTRIBUTE_ERROR: &str = "AttributeError";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ImportFailure {
-    /// What is executed: the script, `-c`, or a module.
+    /// What is executed: the script, `-c`, `<stdin>`, or a module.
     pub program: String,
     /// Whether the image starts it. Otherwise it is a package that is installed.
     pub is_command: bool,

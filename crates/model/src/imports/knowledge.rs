@@ -71,10 +71,12 @@ struct NativeRow {
 
 /// What the import of a module imports that its text does not show.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Hidden {
     module: String,
     imports: Vec<String>,
+    #[serde(default)]
+    restores_search_path: bool,
     distributions: Vec<String>,
     since: String,
     until: String,
@@ -158,17 +160,25 @@ impl Knowledge {
         rows.collect()
     }
 
+    fn hidden_rows(&self, version: Option<&impl Versions>) -> impl Iterator<Item = &Hidden> {
+        let rows = self.hidden.iter();
+        rows.filter(move |it| is_installed(&it.distributions, (&it.since, &it.until), version))
+    }
+
     /// What the import of a module imports that its text does not show: the module, and what it needs.
     pub(super) fn hidden(&self, version: Option<&impl Versions>) -> Vec<(String, String)> {
-        let rows = self.hidden.iter();
-        let rows =
-            rows.filter(|it| is_installed(&it.distributions, (&it.since, &it.until), version));
-        rows.flat_map(|row| {
-            row.imports
-                .iter()
-                .map(|it| (row.module.clone(), it.clone()))
-        })
-        .collect()
+        let pairs = self.hidden_rows(version).flat_map(|row| {
+            let imports = row.imports.iter();
+            imports.map(|it| (row.module.clone(), it.clone()))
+        });
+        pairs.collect()
+    }
+
+    /// The modules that change the search path, and restore it.
+    pub(super) fn restoring(&self, version: Option<&impl Versions>) -> BTreeSet<String> {
+        let rows = self.hidden_rows(version);
+        let rows = rows.filter(|it| it.restores_search_path);
+        rows.map(|it| it.module.clone()).collect()
     }
 
     /// What functions of a package import at their first use.

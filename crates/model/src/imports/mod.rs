@@ -148,6 +148,11 @@ impl<'r> Run<'_, '_, '_, 'r> {
         let Some(program) = &self.environment.program else {
             return Ok(());
         };
+        if let Some(problem) = &self.environment.not_followed {
+            imports
+                .gaps
+                .push(gap(format!("{problem}, so what it starts was not judged")));
+        }
         let mut interpreter = Interpreter::new(self.files, self.search);
         let (name, outcome) = match program {
             PythonProgram::Script(path) => {
@@ -165,16 +170,24 @@ impl<'r> Run<'_, '_, '_, 'r> {
                 };
                 (path.as_str(), interpreter.run(facts))
             }
-            PythonProgram::Code(code) => {
-                let facts = files::parsed(code, "-c")?;
-                // Why Python does not start with it is found there.
+            PythonProgram::Code(code) | PythonProgram::Input(Some(code)) => {
+                let name = match program {
+                    PythonProgram::Code(_) => "-c",
+                    _ => "<stdin>",
+                };
+                let facts = files::parsed(code, name)?;
                 if facts.unread.is_some() {
+                    // Why Python does not start with `-c` is found there.
+                    if name != "-c" {
+                        let why = "is not Python that imgcheck understands";
+                        self.add_gap("its standard input", why, imports);
+                    }
                     return Ok(());
                 }
-                ("-c", interpreter.run(Arc::new(facts)))
+                (name, interpreter.run(Arc::new(facts)))
             }
-            PythonProgram::Input => {
-                self.add_gap("its standard input", "is not in the image", imports);
+            PythonProgram::Input(None) => {
+                self.add_gap("its standard input", "is not known", imports);
                 return Ok(());
             }
             PythonProgram::Module(name) => (name.as_str(), interpreter.run_module(name)),
@@ -188,14 +201,9 @@ impl<'r> Run<'_, '_, '_, 'r> {
 
     /// Notes that the program is not known.
     fn add_gap(&self, program: &str, why: &str, imports: &mut Imports<'r>) {
-        imports.gaps.push(Gap {
-            code: GapCode::LaunchNotUnderstood,
-            message: format!(
-                "Python executes {program}, which {why}, so what it imports was not judged"
-            ),
-            path: None,
-            layer: None,
-        });
+        imports.gaps.push(gap(format!(
+            "Python executes {program}, which {why}, so what it imports was not judged"
+        )));
     }
 
     /// A package of the tables, if it is there.
@@ -275,14 +283,23 @@ impl<'r> Run<'_, '_, '_, 'r> {
     }
 }
 
+fn gap(message: String) -> Gap {
+    Gap {
+        code: GapCode::LaunchNotUnderstood,
+        message,
+        path: None,
+        layer: None,
+    }
+}
+
 /// A source that is needed, and that nobody has read: another command was expected when the image was.
 fn unread(source: Node) -> Gap {
     let path = source.path();
+    let message = format!("{path} was not read with the image, so what it imports was not judged");
     Gap {
-        code: GapCode::LaunchNotUnderstood,
-        message: format!("{path} was not read with the image, so what it imports was not judged"),
         path: Some(path),
         layer: source.layer(),
+        ..gap(message)
     }
 }
 

@@ -129,6 +129,7 @@ fn search<'r>(
         brought: knowledge.brought(),
         native: knowledge.native(),
         hidden: knowledge.hidden(pythons.versions(environment).as_ref()),
+        restoring: knowledge.restoring(pythons.versions(environment).as_ref()),
         platform: Platform { release },
         most_lookups: pythons.bounds.limits.of(Limit::PythonLookups),
     })

@@ -260,7 +260,7 @@ pub fn read(
         &catalogue.toolkit,
     );
     Ok(Stack {
-        script: PythonScript::of(&environments, launch),
+        script: PythonScript::of(&environments, launch, root),
         components,
         machines,
         gpu,

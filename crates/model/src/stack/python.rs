@@ -44,6 +44,8 @@ pub struct Environment {
     pub is_started: bool,
     /// What the image executes with this Python; `None` if it does not start it, or starts it without a program.
     pub program: Option<PythonProgram>,
+    /// What is not understood of a launcher that the image executes with this Python, which starts another one.
+    pub not_followed: Option<String>,
     /// The launcher that starts this Python with the program (`torchrun`), and that has another search path.
     pub launcher: Option<Box<Environment>>,
     /// Created by venv, virtualenv, uv or conda: its prefix contains their marker.
@@ -59,8 +61,8 @@ pub enum PythonProgram {
     Module(String),
     /// The text after `-c`.
     Code(String),
-    /// The standard input: `-` or `/dev/stdin`.
-    Input,
+    /// The standard input: its text, if it is known.
+    Input(Option<String>),
     /// The module that a server imports, and the name of the application in it: `app.main` and `app` of `uvicorn app.main:app`. The name is empty if it
     /// is not known.
     Application(String, String),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::python_options::Options;
 use imgcheck_base::lexical::name_of;
-use imgcheck_launch::Launch;
+use imgcheck_launch::{Launch, UNKNOWN};
 
 /// A launcher of `rules/knowledge/python-options.yaml`, which says what each field means.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -19,6 +19,8 @@ pub(super) struct PythonLauncher {
     module_flags: Vec<String>,
     flags: Vec<String>,
     values: Vec<String>,
+    /// Options whose value is a file or directory that must be there.
+    paths: Vec<String>,
     searches_working_directory: bool,
     /// The operand is `MODULE:ATTRIBUTE`, which it imports itself, from the working directory first. Options may follow it.
     imports: bool,
@@ -42,48 +44,79 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// What the command of a container starts by a launcher, if that is known.
+    /// What the command of a container starts by a launcher; `None` if it starts none.
     ///
     /// `is_there` says whether a path, which may be relative to the working directory, leads to a file.
+    ///
+    /// # Errors
+    /// What is not understood of the launcher.
     pub fn of(
         launch: &Launch,
         launchers: &[PythonLauncher],
         is_there: impl Fn(&str) -> bool,
-    ) -> Option<Self> {
-        let options = Options::of(launch.arguments.get(..launch.leading_arguments)?)?;
-        let is_plain = |it: &&PythonLauncher| {
-            let mut variables = it.variables.iter();
-            let is_set = variables.any(|name| launch.environment.contains_key(name));
-            !is_set && !it.files.iter().any(|path| is_there(path))
+    ) -> Result<Option<Self>, String> {
+        let Some(options) = Options::of(&launch.words) else {
+            return Ok(None);
         };
-        let mut launchers = launchers.iter().filter(is_plain);
-        launchers.find_map(|it| it.worker(&options))
+        let found = launchers
+            .iter()
+            .find_map(|it| Some((it, it.arguments(&options)?)));
+        let Some((launcher, arguments)) = found else {
+            return Ok(None);
+        };
+        let program = options.script.as_deref().map(name_of);
+        let program = program.or(options.module.as_deref()).unwrap_or_default();
+        let named = |problem: String| format!("{program} {problem}");
+        let mut variables = launcher.variables.iter();
+        if let Some(name) = variables.find(|it| launch.environment.contains_key(*it)) {
+            return Err(named(format!("reads the variable {name}")));
+        }
+        if let Some(path) = launcher.files.iter().find(|it| is_there(it)) {
+            return Err(named(format!("reads {}", launch.absolute(path))));
+        }
+        let worker = launcher.worker(arguments, &options, &is_there);
+        worker.map(Some).map_err(named)
     }
 }
 
 impl PythonLauncher {
-    /// What it starts, if these are its arguments and all its options are known.
-    fn worker(&self, options: &Options) -> Option<Worker> {
+    /// Its arguments, if it is what Python executes.
+    fn arguments<'o>(&self, options: &'o Options) -> Option<&'o [String]> {
         let is_listed = |list: &[String], name: &str| list.iter().any(|it| it == name);
         let is_program = match (&options.script, &options.module) {
             (Some(script), _) => is_listed(&self.names, name_of(script)),
             (None, Some(module)) => is_listed(&self.modules, module),
             (None, None) => false,
         };
-        let mut words = options.rest.iter();
-        let command = self.command.as_ref();
-        if !is_program || command.is_some_and(|it| words.next() != Some(it)) {
-            return None;
+        let words = options.rest.as_slice();
+        match &self.command {
+            _ if !is_program => None,
+            None => Some(words),
+            Some(command) => words.strip_prefix(std::slice::from_ref(command)),
         }
-        let (operand, is_module) = self.first_operand(&mut words)?;
+    }
+
+    /// What it starts with these arguments.
+    ///
+    /// # Errors
+    /// What of them is not understood.
+    fn worker(
+        &self,
+        arguments: &[String],
+        options: &Options,
+        is_there: &dyn Fn(&str) -> bool,
+    ) -> Result<Worker, String> {
+        let mut words = arguments.iter();
+        let (operand, is_module) = self.first_operand(&mut words, is_there)?;
         if self.imports {
-            return Self::server(&operand, options);
+            let server = Self::server(&operand, options);
+            return server.ok_or_else(|| format!("is given `{operand}`"));
         }
         let (script, module) = match is_module {
             true => (None, Some(operand)),
             false => (Some(operand), None),
         };
-        Some(Worker {
+        Ok(Worker {
             options: Options {
                 script,
                 module,
@@ -121,42 +154,56 @@ impl PythonLauncher {
     fn first_operand<'o>(
         &self,
         mut words: impl Iterator<Item = &'o String>,
-    ) -> Option<(String, bool)> {
+        is_there: &dyn Fn(&str) -> bool,
+    ) -> Result<(String, bool), String> {
+        let none = || "is given nothing to start".to_owned();
+        let unknown = |word: &str| match word {
+            UNKNOWN => "is given something that is not known".to_owned(),
+            word => format!("is given `{word}`, which imgcheck does not know"),
+        };
         let mut is_module = false;
         let mut operand = None;
         while let Some(word) = words.next() {
+            if word == UNKNOWN {
+                return Err(unknown(word));
+            }
             if word == "--" && !self.imports {
-                return Some((words.next()?.clone(), is_module));
+                return Ok((words.next().ok_or_else(none)?.clone(), is_module));
             }
             if !word.starts_with('-') {
                 match self.imports {
                     true if operand.is_none() => operand = Some(word.clone()),
-                    true => return None,
-                    false => return Some((word.clone(), is_module)),
+                    true => return Err(unknown(word)),
+                    false => return Ok((word.clone(), is_module)),
                 }
                 continue;
             }
-            let (name, is_attached) = match word.split_once('=') {
-                Some((name, _)) => (name, true),
-                None => (word.as_str(), false),
+            let (name, attached) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word.as_str(), None),
             };
             let name = match name.strip_prefix("--") {
                 Some(name) => format!("--{}", name.replace('_', "-")),
                 None => name.to_owned(),
             };
-            if self.values.contains(&name) {
+            let is_path = self.paths.contains(&name);
+            if is_path || self.values.contains(&name) {
+                let value = attached.or_else(|| words.next().map(String::as_str));
                 // argparse takes no option for a value.
-                let is_option = |it: &String| it.starts_with('-') && it != "-";
-                if !is_attached && is_option(words.next()?) {
-                    return None;
+                let is_option = |it: &str| attached.is_none() && it.starts_with('-') && it != "-";
+                let value = value.filter(|it| !is_option(it));
+                let value = value.ok_or_else(|| format!("is given `{word}` without a value"))?;
+                let is_known = !matches!(value, "" | UNKNOWN);
+                if is_path && is_known && !is_there(value) {
+                    return Err(format!("reads `{value}`, which is not in the image"));
                 }
-            } else if !is_attached && self.module_flags.contains(&name) {
+            } else if attached.is_none() && self.module_flags.contains(&name) {
                 is_module = true;
-            } else if is_attached || !self.flags.contains(&name) {
-                return None;
+            } else if attached.is_some() || !self.flags.contains(&name) {
+                return Err(unknown(word));
             }
         }
-        Some((operand?, false))
+        Ok((operand.ok_or_else(none)?, false))
     }
 }
 
@@ -172,7 +219,7 @@ mod tests {
         let options = Options::of(&words).unwrap();
         let catalogue = knowledge::catalogue().unwrap();
         let mut launchers = catalogue.settings.launchers.iter();
-        launchers.find_map(|it| it.worker(&options))
+        launchers.find_map(|it| it.worker(it.arguments(&options)?, &options, &|_| true).ok())
     }
 
     #[test]
@@ -182,6 +229,7 @@ mod tests {
             "python /usr/bin/torchrun --nproc-per-node 8 train.py --nproc-per-node 2 eval.py",
             "python torchrun --nproc_per_node=8 --standalone --rdzv_backend c10d -r 3 train.py",
             "python torchrun --nnodes=2 -- train.py x.py",
+            "python torchrun --node_rank= --rdzv-id \0 train.py --seed \0",
             "python -u -m torch.distributed.run --nproc-per-node 8 train.py",
             "python -m torch.distributed.launch --use_env --nproc_per_node 8 train.py",
             "python /opt/bin/accelerate launch --config_file a.yaml --multi-gpu --num_processes 8 train.py",

@@ -48,6 +48,10 @@ pub(super) fn complete(
         inventory.root.resolve_as(&path, user).is_ok()
     };
     let worker = Worker::of(launch, &catalogue.settings.launchers, is_there);
+    let (worker, not_followed) = match worker {
+        Ok(worker) => (worker, None),
+        Err(problem) => (None, Some(problem)),
+    };
     let is_python = |name: &String| is_interpreter_name(name_of(name));
     let is_certain = launch.arguments.first().is_some_and(is_python)
         && launch.program.is_some()
@@ -88,6 +92,7 @@ pub(super) fn complete(
                 })
                 .collect();
         }
+        environment.not_followed = own.and(not_followed.clone());
         environment.program = own.and_then(|options| program(options, launch));
         environment.search(path, own.is_some() && is_certain);
         if let Some((worker, path)) = worker.zip(path_of_worker) {

@@ -39,6 +39,9 @@ pub struct UnmetRequirement {
     pub version: String,
     /// Whether it is of the GPU stack itself.
     pub of_stack: bool,
+    /// Whether the distribution compares the versions itself when it is imported, and refuses to go on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub at_import: bool,
     /// The requirement as written: `torch==2.8.0`.
     pub requirement: String,
     /// What is required, normalized: `torch`.
@@ -136,6 +139,7 @@ fn described(
     UnmetRequirement {
         distribution: distribution.name.clone(),
         version: distribution.version.clone(),
+        at_import: required.at_import,
         requirement: required.text.to_owned(),
         name: found.name.clone(),
         pin: pin(&required.specifiers).unwrap_or_default(),

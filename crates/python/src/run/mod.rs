@@ -62,6 +62,8 @@ pub struct Search<F> {
     pub native: Vec<NativeNames>,
     /// What the import of a module imports besides what its text shows: the module, and what it needs.
     pub hidden: Vec<(String, String)>,
+    /// Modules that change the search path, and restore it before their import ends.
+    pub restoring: BTreeSet<String>,
     /// The interpreter.
     pub platform: Platform,
     /// Maximum number of directories in which modules are looked for. What is looked for after that is unknown; see [`Interpreter::lookups`].
@@ -342,6 +344,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
         let is_known = finders.any(|(of, _)| [first, last].contains(&Some(of.as_str())));
         self.is_search_changed |= match name == self.main {
             true => facts.changes_search_as_main,
+            false if self.search.restoring.contains(name) => false,
             false => facts.changes_search || facts.adds_finders && !is_known,
         };
         let provided = facts.provided.iter();

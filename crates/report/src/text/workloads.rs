@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use anstyle::AnsiColor;
 
 use super::file::{diagnostic, files};
+use super::finding::head;
 use super::gaps;
 use super::heading::judged_by;
 use super::options::TextOptions;
@@ -77,8 +78,20 @@ fn write(
         problem(out, container, &mut once);
         classes(out, container, &mut once);
         for finding in options.shown(container.findings()) {
-            let finding = without_repeated_advice(finding, said, &speaker);
-            line(out, &format!("\n{}", diagnostic(&finding, options.width)));
+            match before(finding, said, &speaker) {
+                Some(before) if finding.severity == Severity::Note => {
+                    out.push('\n');
+                    let repeated = Finding {
+                        message: before,
+                        ..finding.clone()
+                    };
+                    head(out, &repeated, options.width);
+                }
+                before => {
+                    let finding = with_reference(finding, before);
+                    line(out, &format!("\n{}", diagnostic(&finding, options.width)));
+                }
+            }
         }
         if options.is_verbose() {
             reasons::ignored(out, container.ignored(), options.width);
@@ -102,15 +115,16 @@ fn write(
     }
 }
 
-/// The finding; if another container has the same one, with a reference to it in place of help and documentation.
-fn without_repeated_advice<'f>(
-    finding: &'f Finding,
-    said: &mut Said,
-    speaker: &Speaker,
-) -> Cow<'f, Finding> {
+/// The reference to another container that has the same finding.
+fn before(finding: &Finding, said: &mut Said, speaker: &Speaker) -> Option<String> {
     let help = finding.help.as_deref().unwrap_or_default();
     let text = format!("{}: {} {help}", finding.rule, finding.message);
-    match said.before(&text, speaker) {
+    said.before(&text, speaker)
+}
+
+/// The finding, with a reference to another container in place of help and documentation, if there is one.
+fn with_reference(finding: &Finding, before: Option<String>) -> Cow<'_, Finding> {
+    match before {
         None => Cow::Borrowed(finding),
         Some(before) => Cow::Owned(Finding {
             help: Some(before),

@@ -55,7 +55,7 @@ pub fn is_image_file(path: &Path) -> bool {
     let file = File::open(path).ok().filter(|_| is_file);
     let most = SNIFFED.max(apptainer::SNIFFED) as u64;
     let read = file.map(|file| file.take(most).read_to_end(&mut start));
-    matches!(read, Some(Ok(_)))
+    matches!(read, Some(Ok(1..)))
         && (start.starts_with(&MAGIC) || apptainer::is_sif(&start) || sniff(&start).is_ok())
 }
 

@@ -10,6 +10,8 @@ use crate::value::Cause;
 pub(super) struct Field {
     pub text: Vec<PatternChar>,
     pub unknown: Option<Rc<Cause>>,
+    /// How many characters of the text come before the unknown part.
+    known: usize,
     /// The unknown part may be split into any number of fields.
     pub many: bool,
     /// It stays even if it is empty.
@@ -21,6 +23,16 @@ pub(super) struct Field {
 pub(super) struct Fields {
     pub done: Vec<Field>,
     pub current: Field,
+}
+
+impl Field {
+    /// The option whose value has the unknown part: `--rank` of `--rank=$RANK`.
+    pub fn option(&self) -> Option<String> {
+        let known = self.text.iter().take(self.known).map(|(c, _)| *c);
+        let known: String = known.collect();
+        let (name, _) = known.split_once('=')?;
+        name.starts_with("--").then(|| name.to_owned())
+    }
 }
 
 impl Fields {
@@ -37,7 +49,10 @@ impl Fields {
     }
 
     pub fn unknown(&mut self, cause: Rc<Cause>, many: bool) {
-        self.current.unknown.get_or_insert(cause);
+        if self.current.unknown.is_none() {
+            self.current.known = self.current.text.len();
+            self.current.unknown = Some(cause);
+        }
         self.current.many |= many;
     }
 

@@ -94,6 +94,15 @@ fn container(part: &Part, container: &Node, place: Place, kinds: &Kinds) -> Node
         let span = image.span.clone();
         container.set("image", Node { span, value });
     }
+    if !part.args.is_empty() {
+        let word = |it: &String| Node {
+            span: container.span.clone(),
+            value: Value::Text(it.clone()),
+        };
+        let words = part.args.iter().map(word).collect();
+        let args = list(&container, words);
+        container.set("args", args);
+    }
     add_gpus(part, place, &mut container);
     if container.get("name").is_none() {
         let of_object = || place.object.at(["metadata", "name"])?.text();

@@ -1,6 +1,6 @@
 //! The containers of a Pod.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::environment::{Environment, expand};
@@ -8,13 +8,15 @@ use super::quantity::Quantity;
 use super::reader::Reader;
 use super::{resources, scheduling};
 use crate::workload::facts::{
-    Container, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass, Unknown,
-    Variable, may_set_path, patterns,
+    Container, ExecAction, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass,
+    Unknown, Variable, may_set_path, patterns,
 };
 use crate::workload::placement::Placement;
-use crate::workload::shape::LISTS;
+use crate::workload::shape::{LISTS, containers_of};
+use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_launch::Overlay;
+use imgcheck_model::finding::Location;
 
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What container engines give.
@@ -31,6 +33,10 @@ pub(super) struct Template<'p> {
     group: String,
     reader: &'p Reader<'p>,
     placement: Arc<Placement>,
+    /// How many containers mount each volume.
+    mounted: HashMap<&'p str, usize>,
+    /// Volumes that a webhook adds because an annotation asks for them.
+    injected: Vec<Mount>,
 }
 
 impl<'p> Template<'p> {
@@ -47,7 +53,17 @@ impl<'p> Template<'p> {
         let names = requests.filter_map(|(key, _)| key.text());
         placement.misspelled = names.map(str::to_owned).collect();
         placement.flavors = reader.objects.flavors(object, reader.namespace, &placement);
+        let mut mounted = HashMap::new();
+        for container in containers_of(pod) {
+            let names = container.items_of("volumeMounts");
+            let names: BTreeSet<&str> = names.filter_map(|it| it.text_of("name")).collect();
+            names
+                .into_iter()
+                .for_each(|it| *mounted.entry(it).or_default() += 1);
+        }
         Template {
+            mounted,
+            injected: injected_mounts(object, reader),
             placement: Arc::new(placement),
             pod,
             object,
@@ -71,7 +87,8 @@ impl<'p> Template<'p> {
         let image = container.get("image");
         let restarts = container.text_of("restartPolicy") == Some("Always");
         let environment = Environment::read(container, self.reader);
-        let mounts = self.mounts(container);
+        let mut mounts = self.mounts(container);
+        mounts.extend(self.injected.iter().cloned());
         let command = ["command", "args"].map(|key| container.get(key));
         let [own_command, args] = command.map(|list| {
             let texts = list?.texts();
@@ -105,6 +122,11 @@ impl<'p> Template<'p> {
                 user: self.user(container),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: true,
+                other_groups: self.has_other_groups(),
+                read_only: container
+                    .at(["securityContext", "readOnlyRootFilesystem"])
+                    .and_then(Node::text)
+                    == Some("true"),
                 programs_known: false,
                 other_search_path: may_set_path(&environment.unknown),
                 other_variables: self.other_variables(&environment.unknown),
@@ -115,6 +137,7 @@ impl<'p> Template<'p> {
             mounts,
             gpu: self.gpu(container),
             misspelled_gpus: self.misspelled_gpus(container),
+            other_gpu: self.other_gpu(container),
             refused_resources: resources::refused(container, manifest),
             gpus: Vec::new(),
             rdma: self.rdma(container),
@@ -125,8 +148,17 @@ impl<'p> Template<'p> {
                     location: manifest.location(class),
                 })
             }),
+            exec_actions: exec_actions(container, manifest),
+            run_as_non_root: self.run_as_non_root(container),
             placement: self.placement.clone(),
         }
+    }
+
+    /// Where `runAsNonRoot` is set, on the container or else on the Pod.
+    fn run_as_non_root(&self, container: &Node) -> Option<Location> {
+        let mut places = [container, self.pod].into_iter();
+        let value = places.find_map(|it| it.at(["securityContext", "runAsNonRoot"]))?;
+        (value.text() == Some("true")).then(|| self.reader.manifest.location(value))
     }
 
     /// Patterns of the variables that the kubelet sets (`makeEnvironmentVariables` in pkg/kubelet/kubelet_pods.go), and of those whose values are
@@ -154,6 +186,13 @@ impl<'p> Template<'p> {
         })
     }
 
+    /// Whether the containers run in more groups than those of their user.
+    fn has_other_groups(&self) -> bool {
+        let context = self.pod.get("securityContext");
+        let groups = ["fsGroup", "supplementalGroups"];
+        context.is_some_and(|it| groups.iter().any(|name| it.get(name).is_some()))
+    }
+
     fn mounts(&self, container: &Node) -> Vec<Mount> {
         let mount = |mount: &Node| {
             let path = mount.text_of("mountPath")?;
@@ -172,6 +211,9 @@ impl<'p> Template<'p> {
             let is_claim =
                 claims.any(|it| it.at(["metadata", "name"]).and_then(Node::text) == Some(name));
             Some(Mount {
+                empty: kind == Some("emptyDir")
+                    && self.mounted.get(name) == Some(&1)
+                    && container.at(["lifecycle", "postStart"]).is_none(),
                 path: trimmed(path),
                 volume: name.to_owned(),
                 kind: match kind {
@@ -239,6 +281,16 @@ impl<'p> Template<'p> {
             }
         }
         found
+    }
+
+    /// The first request for a GPU of another vendor; empty without one.
+    fn other_gpu(&self, container: &Node) -> String {
+        let mut requests = requests(container).filter(|(_, value)| value.text() != Some("0"));
+        let other = requests.find_map(|(key, _)| {
+            let name = key.text()?;
+            self.reader.kinds.is_other_gpu(name).then_some(name)
+        });
+        other.unwrap_or_default().to_owned()
     }
 
     /// Whether a container may get a GPU that it does not request for certain.
@@ -330,6 +382,51 @@ impl<'p> Template<'p> {
 pub(super) fn mounts_shared_memory(container: &Container) -> bool {
     let mut mounts = container.mounts.iter();
     mounts.any(|it| it.path == SHARED_MEMORY)
+}
+
+fn injected_mounts(object: &Node, reader: &Reader) -> Vec<Mount> {
+    let rows = reader.kinds.injected_volumes.iter();
+    let mounts = rows.filter_map(|row| {
+        let value = annotation(object, &row.annotation)?;
+        (value.text() == Some(&row.value)).then(|| Mount {
+            path: row.path.clone(),
+            volume: row.annotation.clone(),
+            location: reader.manifest.location(value),
+            ..Mount::default()
+        })
+    });
+    mounts.collect()
+}
+
+/// The value of an annotation of an object, or of a Pod template in it.
+fn annotation<'n>(object: &'n Node, name: &str) -> Option<&'n Node> {
+    let own = object.at(["metadata", "annotations", name]);
+    let values = object.entries().map(|(_, value)| value);
+    own.or_else(|| {
+        values
+            .chain(object.items())
+            .find_map(|it| annotation(it, name))
+    })
+}
+
+/// The programs that the kubelet starts in a container, but for `preStop`, whose failure changes nothing.
+fn exec_actions(container: &Node, manifest: &Manifest) -> Vec<ExecAction> {
+    const FIELDS: [&str; 4] = [
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle.postStart",
+    ];
+    let action = |field: &str| {
+        let path = field.split('.').chain(["exec", "command"]);
+        let command = container.at(path)?;
+        Some(ExecAction {
+            field: field.to_owned(),
+            command: command.texts(),
+            location: manifest.location(command),
+        })
+    };
+    FIELDS.into_iter().filter_map(action).collect()
 }
 
 /// A path without slashes at its end.

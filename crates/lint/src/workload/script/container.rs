@@ -40,6 +40,7 @@ pub(super) fn bind(text: &str, span: Range<usize>, manifest: &Manifest) -> Mount
         path: target.trim_end_matches('/').to_owned(),
         volume: source.to_owned(),
         kind: "bind".to_owned(),
+        empty: false,
         location: manifest.range(span),
     }
 }

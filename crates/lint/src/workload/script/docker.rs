@@ -79,6 +79,8 @@ pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Conta
     Some(Container {
         overlay: Overlay {
             other_volumes: has_files,
+            other_groups: true,
+            read_only: false,
             programs_known: false,
             other_search_path: unknown.iter().any(|it| it == "*" || it == "PATH"),
             other_variables: unknown,

@@ -5,7 +5,7 @@ use crate::stack::inventory::Inventory;
 use crate::stack::python::PythonProgram;
 use crate::stack::python_options::Options;
 use imgcheck_base::lexical::directory_of;
-use imgcheck_launch::Launch;
+use imgcheck_launch::{Input, Launch};
 
 /// What a command executes.
 pub(super) fn program(options: &Options, launch: &Launch) -> Option<PythonProgram> {
@@ -13,18 +13,28 @@ pub(super) fn program(options: &Options, launch: &Launch) -> Option<PythonProgra
         script,
         module,
         code,
-        reads_input,
         ..
     } = options;
-    let is_input = *reads_input || script.as_deref() == Some("/dev/stdin");
-    if is_input {
-        return Some(PythonProgram::Input);
+    if reads_input(options, launch) {
+        let text = launch.input.known().map(str::to_owned);
+        return Some(PythonProgram::Input(text));
     }
     let script = script.as_ref().map(|it| launch.absolute(it));
     let script = script.map(PythonProgram::Script);
     let module = module.clone().map(PythonProgram::Module);
     let code = code.clone().map(PythonProgram::Code);
     script.or(module).or(code)
+}
+
+/// Whether Python executes its standard input: it is told to, or is given one and nothing else.
+fn reads_input(options: &Options, launch: &Launch) -> bool {
+    let has_program =
+        options.script.is_some() || options.module.is_some() || options.code.is_some();
+    let prints_only =
+        !options.words.is_empty() || options.letters.iter().any(|it| "Vh?".contains(*it));
+    options.reads_input
+        || options.script.as_deref() == Some("/dev/stdin")
+        || !has_program && !prints_only && launch.input != Input::Inherited
 }
 
 /// Whether the command names Python itself, and not a program that is installed with one: `supervisord` starts others.

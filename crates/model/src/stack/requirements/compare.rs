@@ -88,6 +88,8 @@ pub(super) struct GpuRequirement<'i> {
     /// Normalized as in PEP 503.
     name: String,
     marker: Option<&'i str>,
+    /// The distribution compares the versions itself when it is imported.
+    pub at_import: bool,
 }
 
 /// The requirements of a distribution on the GPU stack, without duplicates; invalid ones are skipped.
@@ -102,11 +104,13 @@ pub(super) fn gpu_requirements<'i>(
         .filter_map(move |text| {
             let requirement = Requirement::parse(text).ok()?;
             let name = normalized(requirement.name);
-            names.contain(&name).then_some(GpuRequirement {
+            let at_import = names.are_compared(distribution, &name);
+            (at_import || names.contain(&name)).then_some(GpuRequirement {
                 text,
                 specifiers: requirement.specifiers,
                 name,
                 marker: requirement.marker,
+                at_import,
             })
         })
 }
@@ -129,7 +133,7 @@ impl<'i> ImportableDistributions<'i> {
         for distribution in installed.distributions {
             let there = sites.entry(&distribution.site).or_default();
             let copies = there.entry(&distribution.name).or_default();
-            let of_stack = names.contain(&distribution.name);
+            let of_stack = names.matter(&distribution.name);
             let version = of_stack.then(|| Version::from_str(&distribution.version).ok());
             copies.push(InstalledCopy {
                 distribution,
