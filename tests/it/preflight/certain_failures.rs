@@ -391,6 +391,22 @@ fn a_container_that_must_not_run_as_root() {
     }
 }
 
+/// CUDA numbers the GPUs of a container from 0. A privileged one has all of its node.
+#[test]
+fn a_gpu_by_a_number_that_the_container_does_not_get() {
+    for (value, more, expected) in [
+        ("1", "", true),
+        ("0", "", false),
+        ("1", "securityContext: {privileged: true}", false),
+    ] {
+        let env = format!("env: [{{name: CUDA_VISIBLE_DEVICES, value: '{value}'}}]");
+        let container = format!("command: [python3, -c, pass]\n{GPU}\n{env}\n{more}");
+        let (_, report) = Input::new(&pod(&container, "")).json(&[]);
+        let found = shown(&report, "deploy-device-index");
+        assert_eq!(!found.is_empty(), expected, "{value} {more}: {found}");
+    }
+}
+
 /// Nothing writes into an `emptyDir` that no other container mounts.
 #[test]
 fn an_empty_volume_hides_the_script() {

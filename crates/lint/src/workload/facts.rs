@@ -71,6 +71,8 @@ pub struct Container {
     /// The network adapter for RDMA that it requests; absent if it requests none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rdma: Option<RdmaRequest>,
+    /// It is privileged, and so has all devices of its node, those that it does not request too.
+    pub privileged: bool,
     /// It may get a GPU that it does not request for certain: by a resource claim that is not in the input, by NVIDIA_VISIBLE_DEVICES, by
     /// a device that is passed to a virtual machine, or because it is privileged and has the devices of its node.
     #[serde(skip)]

@@ -141,6 +141,7 @@ impl<'p> Template<'p> {
             refused_resources: resources::refused(container, manifest),
             gpus: Vec::new(),
             rdma: self.rdma(container),
+            privileged: is_privileged(container),
             may_have_gpu,
             runtime_class: runtime.and_then(|class| {
                 Some(RuntimeClass {
@@ -314,9 +315,8 @@ impl<'p> Template<'p> {
 
     /// Whether a container is privileged and mounts the devices of the node.
     fn has_devices(&self, container: &Node) -> bool {
-        let privileged = container.at(["securityContext", "privileged"]);
         let mut mounts = container.items_of("volumeMounts");
-        privileged.and_then(Node::text) == Some("true")
+        is_privileged(container)
             && mounts.any(|mount| {
                 let name = mount.text_of("name");
                 let mut volumes = self.pod.items_of("volumes");
@@ -407,6 +407,12 @@ fn annotation<'n>(object: &'n Node, name: &str) -> Option<&'n Node> {
             .chain(object.items())
             .find_map(|it| annotation(it, name))
     })
+}
+
+/// Whether a container has all devices of its node.
+fn is_privileged(container: &Node) -> bool {
+    let privileged = container.at(["securityContext", "privileged"]);
+    privileged.and_then(Node::text) == Some("true")
 }
 
 /// The programs that the kubelet starts in a container, but for `preStop`, whose failure changes nothing.

@@ -100,6 +100,11 @@ fn a_pod_gets_gpus_by_other_ways() {
             (gpu, perhaps),
             "{text}"
         );
+        assert_eq!(
+            containers[0].privileged,
+            container.contains("privileged: true"),
+            "{text}"
+        );
         // What no node lists does not exclude nodes.
         assert!(
             !containers[0]
