@@ -18,6 +18,7 @@ use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical;
 use imgcheck_base::parallel;
+use imgcheck_base::reference::name::Name;
 use imgcheck_lint::lint::{Base, BaseFinding, FileKind, InlineIgnore, Sources};
 use imgcheck_model::finding::{Finding, Location};
 use imgcheck_report::{FileReport, ReferenceReport, Verdict};
@@ -112,7 +113,8 @@ impl Checker {
             base.claims.clone_from(&report.claims);
             let findings = report.findings.iter();
             // With a digest, Docker does not look at the tag.
-            let has_digest = reference.contains("@sha256:");
+            let name = Name::of_grammar(reference);
+            let has_digest = name.is_ok_and(|it| it.digest.is_some());
             let is_of_tag = |it: &&Finding| it.claim.as_ref().is_some_and(|it| it.origin == "tag");
             let findings = findings.filter(|it| !(has_digest && is_of_tag(it)));
             base.findings = findings

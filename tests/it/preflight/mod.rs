@@ -2,6 +2,7 @@
 
 mod certain_failures;
 mod kinds;
+mod kubelet;
 mod kubernetes;
 mod node_classes;
 mod not_understood;

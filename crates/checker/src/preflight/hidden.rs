@@ -1,6 +1,6 @@
 //! What a container replaces with unknown content: files below a volume, values of Secrets.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::analyze::Analysis;
@@ -80,28 +80,22 @@ pub(super) fn hidden(container: &Container, model: &Model) -> Vec<HiddenFiles> {
     let program = launch.program.as_deref();
     let loaded: Vec<&str> = model.loader.mapped_files(true).chain(program).collect();
     let files = |mount: &Mount| {
-        if hides_script(mount, container, model) {
-            let script = model.stack.python.script.as_ref()?;
-            return Some(HiddenFiles {
-                path: mount.path.clone(),
-                volume: mount.volume.clone(),
-                kind: mount.kind.clone(),
-                file: script.path.clone(),
-                count: 1,
-                script: true,
-                location: mount.location.clone(),
-            });
-        }
-        let hidden = loaded.iter().filter(|file| is_below(file, &mount.path));
-        let hidden: BTreeMap<&str, ()> = hidden.map(|it| (*it, ())).collect();
-        let (first, ()) = hidden.first_key_value()?;
+        let script = model.stack.python.script.as_ref();
+        let script = script.filter(|_| hides_script(mount, container, model));
+        let hidden: BTreeSet<&str> = match script {
+            Some(script) => BTreeSet::from([script.path.as_str()]),
+            None => {
+                let loaded = loaded.iter().copied();
+                loaded.filter(|file| is_below(file, &mount.path)).collect()
+            }
+        };
         Some(HiddenFiles {
             path: mount.path.clone(),
             volume: mount.volume.clone(),
             kind: mount.kind.clone(),
-            file: (*first).to_owned(),
+            file: (*hidden.first()?).to_owned(),
             count: hidden.len(),
-            script: false,
+            script: script.is_some(),
             location: mount.location.clone(),
         })
     };

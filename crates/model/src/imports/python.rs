@@ -115,6 +115,7 @@ fn search<'r>(
     .concat();
     let knowledge = pythons.knowledge;
     let extensions = Extensions::of(knowledge, files, &standard);
+    let versions = pythons.versions(environment);
     Some(Search {
         path,
         is_standard_whole: is_standard_whole(pythons, &standard),
@@ -128,8 +129,8 @@ fn search<'r>(
         finders: knowledge.finders(),
         brought: knowledge.brought(),
         native: knowledge.native(),
-        hidden: knowledge.hidden(pythons.versions(environment).as_ref()),
-        restoring: knowledge.restoring(pythons.versions(environment).as_ref()),
+        hidden: knowledge.hidden(versions.as_ref()),
+        restoring: knowledge.restoring(versions.as_ref()),
         platform: Platform { release },
         most_lookups: pythons.bounds.limits.of(Limit::PythonLookups),
     })

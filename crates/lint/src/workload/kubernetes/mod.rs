@@ -17,6 +17,7 @@ mod references;
 mod resources;
 mod runtime;
 mod scheduling;
+mod security_context;
 mod serving;
 mod tekton;
 

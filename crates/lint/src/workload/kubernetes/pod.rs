@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::environment::{Environment, expand};
 use super::quantity::Quantity;
 use super::reader::Reader;
+use super::security_context::SecurityContext;
 use super::{resources, scheduling};
 use crate::workload::facts::{
     Container, ExecAction, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass,
@@ -16,7 +17,6 @@ use crate::workload::shape::{LISTS, containers_of};
 use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_launch::Overlay;
-use imgcheck_model::finding::Location;
 
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What container engines give.
@@ -96,6 +96,7 @@ impl<'p> Template<'p> {
             Some(expanded.collect::<Vec<_>>()).filter(|it| !it.is_empty())
         });
         let may_have_gpu = self.may_have_gpu(container, &environment.variables);
+        let security = self.security(container);
         let host_ipc = self.pod.text_of("hostIPC") == Some("true");
         let runtime = self.pod.get("runtimeClassName");
         Container {
@@ -119,14 +120,11 @@ impl<'p> Template<'p> {
                 env: environment.values,
                 unset: BTreeSet::new(),
                 working_directory: container.text_of("workingDir").map(str::to_owned),
-                user: self.user(container),
+                user: security.user(),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
                 other_volumes: true,
-                other_groups: self.has_other_groups(),
-                read_only: container
-                    .at(["securityContext", "readOnlyRootFilesystem"])
-                    .and_then(Node::text)
-                    == Some("true"),
+                other_groups: security.has_other_groups(),
+                read_only: security.is_set("readOnlyRootFilesystem"),
                 programs_known: false,
                 other_search_path: may_set_path(&environment.unknown),
                 other_variables: self.other_variables(&environment.unknown),
@@ -141,7 +139,7 @@ impl<'p> Template<'p> {
             refused_resources: resources::refused(container, manifest),
             gpus: Vec::new(),
             rdma: self.rdma(container),
-            privileged: is_privileged(container),
+            privileged: security.is_set("privileged"),
             may_have_gpu,
             runtime_class: runtime.and_then(|class| {
                 Some(RuntimeClass {
@@ -150,16 +148,13 @@ impl<'p> Template<'p> {
                 })
             }),
             exec_actions: exec_actions(container, manifest),
-            run_as_non_root: self.run_as_non_root(container),
+            run_as_non_root: security.run_as_non_root().map(|it| manifest.location(it)),
             placement: self.placement.clone(),
         }
     }
 
-    /// Where `runAsNonRoot` is set, on the container or else on the Pod.
-    fn run_as_non_root(&self, container: &Node) -> Option<Location> {
-        let mut places = [container, self.pod].into_iter();
-        let value = places.find_map(|it| it.at(["securityContext", "runAsNonRoot"]))?;
-        (value.text() == Some("true")).then(|| self.reader.manifest.location(value))
+    fn security<'c>(&'c self, container: &'c Node) -> SecurityContext<'c> {
+        SecurityContext::of(self.pod, container)
     }
 
     /// Patterns of the variables that the kubelet sets (`makeEnvironmentVariables` in pkg/kubelet/kubelet_pods.go), and of those whose values are
@@ -172,26 +167,6 @@ impl<'p> Template<'p> {
             found.extend(kinds.service_variables.iter().cloned());
         }
         found
-    }
-
-    /// `runAsUser` and `runAsGroup`, of the container or else of the Pod.
-    fn user(&self, container: &Node) -> Option<String> {
-        let of = |key: &str| {
-            let mut places = [container, self.pod].into_iter();
-            places.find_map(|it| it.get("securityContext")?.text_of(key))
-        };
-        let user = of("runAsUser")?;
-        Some(match of("runAsGroup") {
-            Some(group) => format!("{user}:{group}"),
-            None => user.to_owned(),
-        })
-    }
-
-    /// Whether the containers run in more groups than those of their user.
-    fn has_other_groups(&self) -> bool {
-        let context = self.pod.get("securityContext");
-        let groups = ["fsGroup", "supplementalGroups"];
-        context.is_some_and(|it| groups.iter().any(|name| it.get(name).is_some()))
     }
 
     fn mounts(&self, container: &Node) -> Vec<Mount> {
@@ -316,7 +291,7 @@ impl<'p> Template<'p> {
     /// Whether a container is privileged and mounts the devices of the node.
     fn has_devices(&self, container: &Node) -> bool {
         let mut mounts = container.items_of("volumeMounts");
-        is_privileged(container)
+        self.security(container).is_set("privileged")
             && mounts.any(|mount| {
                 let name = mount.text_of("name");
                 let mut volumes = self.pod.items_of("volumes");
@@ -407,12 +382,6 @@ fn annotation<'n>(object: &'n Node, name: &str) -> Option<&'n Node> {
             .chain(object.items())
             .find_map(|it| annotation(it, name))
     })
-}
-
-/// Whether a container has all devices of its node.
-fn is_privileged(container: &Node) -> bool {
-    let privileged = container.at(["securityContext", "privileged"]);
-    privileged.and_then(Node::text) == Some("true")
 }
 
 /// The programs that the kubelet starts in a container, but for `preStop`, whose failure changes nothing.

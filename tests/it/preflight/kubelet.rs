@@ -1,0 +1,90 @@
+//! What the kubelet does with a container beside starting it.
+
+use super::Input;
+use super::certain_failures::{shown, with_shell};
+use super::kubernetes::pod;
+
+/// The kubelet runs the programs of probes and of the lifecycle in the container.
+#[test]
+fn a_program_of_a_probe_is_missing() {
+    let exec = |field: &str, command: &str| format!("{field}: {{exec: {{command: {command}}}}}");
+    let finding = "deploy-exec-fails";
+    for (more, expected) in [
+        (exec("livenessProbe", "[curl, localhost]"), finding),
+        (
+            exec("readinessProbe", "[bash, -c, curl localhost]"),
+            finding,
+        ),
+        (exec("startupProbe", "[/opt/check]"), finding),
+        (exec("livenessProbe", "[bash, /opt/check.sh]"), finding),
+        (exec("livenessProbe", "[bash, /data/check.sh]"), ""),
+        (
+            exec("lifecycle", "[curl]").replace("exec", "postStart: {exec") + "}",
+            finding,
+        ),
+        (exec("livenessProbe", "[cat, /tmp/healthy]"), ""),
+        (exec("livenessProbe", "[/tmp/check]"), ""),
+        (exec("livenessProbe", "[/data/check]"), ""),
+        (
+            exec("lifecycle", "[curl]").replace("exec", "preStop: {exec") + "}",
+            "",
+        ),
+        (
+            "livenessProbe: {httpGet: {path: /, port: 80}}".to_owned(),
+            "",
+        ),
+    ] {
+        let container =
+            format!("command: [cat]\nvolumeMounts: [{{name: v, mountPath: /data}}]\n{more}");
+        let report = with_shell(&pod(&container, "volumes: [{name: v, emptyDir: {}}]"));
+        let found = shown(&report, "deploy-exec");
+        assert!(found.starts_with(expected), "{more}: {found}");
+        assert_eq!(found.is_empty(), expected.is_empty(), "{more}: {found}");
+    }
+    // A script may write another one, or make it executable.
+    for (start, expected) in [
+        ("[python3, -c, pass]", finding),
+        ("[bash, -c, 'exec cat']", ""),
+    ] {
+        let probe = exec("readinessProbe", "[python3, /opt/health.py]");
+        let text = pod(&format!("command: {start}\n{probe}"), "");
+        let (_, report) = Input::new(&text).json(&[]);
+        let found = shown(&report, "deploy-exec");
+        assert!(found.starts_with(expected), "{start}: {found}");
+        assert_eq!(found.is_empty(), expected.is_empty(), "{start}: {found}");
+    }
+}
+
+/// `verifyRunAsNonRoot` of the kubelet. The sample has no user.
+#[test]
+fn a_container_that_must_not_run_as_root() {
+    for (of_container, of_pod, expected) in [
+        ("", "securityContext: {runAsNonRoot: true}", true),
+        ("securityContext: {runAsNonRoot: true}", "", true),
+        (
+            "securityContext: {runAsNonRoot: true, runAsUser: 0}",
+            "",
+            true,
+        ),
+        (
+            "securityContext: {runAsNonRoot: true, runAsUser: 1000}",
+            "",
+            false,
+        ),
+        (
+            "securityContext: {runAsNonRoot: false}",
+            "securityContext: {runAsNonRoot: true}",
+            false,
+        ),
+        ("", "", false),
+    ] {
+        let container = format!("command: [python3, -c, pass]\n{of_container}");
+        let (_, report) = Input::new(&pod(&container, of_pod)).json(&[]);
+        let found = shown(&report, "deploy-user-refused");
+        assert_eq!(
+            !found.is_empty(),
+            expected,
+            "{of_container} {of_pod}: {found}"
+        );
+    }
+}
