@@ -34,6 +34,7 @@ mod subject;
 mod tables;
 mod targeted;
 mod torch_pythons;
+mod volumes;
 
 pub use attest::{
     AttestRequest, Attestation, AttestedImage, Signer, SuppressedFinding, Verification,

@@ -10,11 +10,12 @@ use serde_json::Value;
 use super::facts::{ImageFacts, ImageLayer};
 use super::state::Checker;
 use super::subject::Subject;
+use super::volumes::Volumes;
 use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::gap::Gap;
 use imgcheck_base::limits::Limits;
-use imgcheck_image::{RootFilesystem, configuration};
+use imgcheck_image::configuration;
 use imgcheck_launch::{Launch, LaunchFacts, Overlay};
 use imgcheck_loader::ProcessBudget;
 use imgcheck_model::imports::{ImportTree, Pythons};
@@ -62,7 +63,8 @@ impl Model {
     ) -> Result<Self> {
         let (knowledge, config) = (&checker.knowledge, &facts.config);
         let layers = facts.layers.iter().map(|layer| &*layer.facts);
-        let root = RootFilesystem::merge_within(layers, bounds)?;
+        let volumes = Volumes::default();
+        let root = volumes.mounted(layers, &subject.overlay, bounds)?;
         let budget = ProcessBudget::from(bounds.clone());
         let launch = Launch::of(&root, config, &subject.overlay, &knowledge.launch);
         let mut stack = stack::read(&root, config, &launch, &knowledge.catalogue, &budget)?;

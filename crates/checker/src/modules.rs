@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::state::Checker;
+use super::volumes::Volumes;
 use imgcheck_base::error::Result;
 use imgcheck_image::{Content, Entry, EntryKind, LayerFacts, Node, RootFilesystem};
 use imgcheck_launch::{Launch, Overlay};
@@ -43,7 +44,8 @@ fn read_for(
     layers: &mut [ReadLayer],
 ) -> Result<()> {
     let facts: Vec<Arc<LayerFacts>> = layers.iter().map(|layer| layer.facts.clone()).collect();
-    let root = RootFilesystem::merge_within(facts.iter().map(|facts| &**facts), &context.bounds)?;
+    let volumes = Volumes::default();
+    let root = volumes.mounted(facts.iter().map(|it| &**it), overlay, &context.bounds)?;
     let sources = {
         let launch = Launch::of(&root, &image.config, overlay, &checker.knowledge.launch);
         let read = imported(checker, context, &launch, &root, |node| {

@@ -22,6 +22,9 @@ use super::layer_facts::LayerFacts;
 use super::unpack::Unpack;
 use super::{NodeData, NodeId, NodeKind, ROOT, RootFilesystem};
 
+/// Instead of the index of a layer.
+const NO_LAYER: usize = usize::MAX;
+
 impl<'a> RootFilesystem<'a> {
     /// Merges layers, lowest first, without limits. As [`RootFilesystem::merge_within`].
     pub fn merge(layers: impl IntoIterator<Item = &'a LayerFacts>) -> Self {
@@ -46,11 +49,24 @@ impl<'a> RootFilesystem<'a> {
     ) -> Result<Self> {
         let mut tree = Self::empty();
         for (index, layer) in layers.into_iter().enumerate() {
-            let unpacked = Unpack::new(&mut tree, index, bounds).unpack(&layer.entries)?;
-            tree.lay_over(unpacked.top, index);
-            tree.remove_whiteouts(&unpacked.whiteouts);
+            tree.add(layer, index, bounds)?;
         }
         Ok(tree)
+    }
+
+    /// Mounts volumes over the root filesystem: files that belong to no layer.
+    ///
+    /// # Errors
+    /// As [`merge_within`](Self::merge_within).
+    pub fn mount(&mut self, volumes: &'a LayerFacts, bounds: &Bounds) -> Result<()> {
+        self.add(volumes, NO_LAYER, bounds)
+    }
+
+    fn add(&mut self, layer: &'a LayerFacts, index: usize, bounds: &Bounds) -> Result<()> {
+        let unpacked = Unpack::new(self, index, bounds).unpack(&layer.entries)?;
+        self.lay_over(unpacked.top, index);
+        self.remove_whiteouts(&unpacked.whiteouts);
+        Ok(())
     }
 
     fn empty() -> Self {

@@ -49,7 +49,7 @@ use first_process::first_process;
 pub use knowledge::Knowledge;
 pub use loader_command::LoaderCommand;
 use locate::DEFAULT_PATH;
-pub use overlay::{Overlay, known_user};
+pub use overlay::{ConfigMapFile, ConfigMapVolume, Overlay, known_user};
 pub use process::Input;
 use process::Process;
 use program::Program;

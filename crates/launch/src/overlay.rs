@@ -16,6 +16,24 @@ pub fn known_user(text: String) -> String {
     }
 }
 
+/// What a ConfigMap brings into a container.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ConfigMapVolume {
+    /// One of its keys in place of a file (`subPath`).
+    File(ConfigMapFile),
+    /// A directory with its keys and nothing else.
+    Directory(BTreeMap<String, ConfigMapFile>),
+}
+
+/// A file of a ConfigMap volume, which belongs to root.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ConfigMapFile {
+    /// What is in it; `None` if it is no text.
+    pub text: Option<String>,
+    /// Permission bits.
+    pub mode: u32,
+}
+
 /// What replaces parts of the image configuration when a container starts. The default replaces nothing.
 ///
 /// ```
@@ -48,6 +66,9 @@ pub struct Overlay {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub volumes: BTreeSet<String>,
+    /// Volumes whose files the input has, by the path at which they are mounted: those of ConfigMaps.
+    #[serde(skip)]
+    pub config_maps: BTreeMap<String, ConfigMapVolume>,
     /// More volumes may be mounted, anywhere, or files copied.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other_volumes: bool,

@@ -88,3 +88,84 @@ fn a_container_that_must_not_run_as_root() {
         );
     }
 }
+
+/// A Pod with such a reference is stored and never starts.
+#[test]
+fn a_key_that_its_object_lacks_stops_the_container() {
+    let objects = "\
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: m}
+data: {a: x}
+binaryData: {b: eA==}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: s}
+data: {a: eA==}
+stringData: {b: x}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: filled}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: m, namespace: other}
+data: {only: x}
+";
+    let variable = |kind: &str, name: &str, key: &str, more: &str| {
+        let source = format!("{kind}KeyRef: {{name: {name}, key: {key}{more}}}");
+        (
+            format!("env: [{{name: X, valueFrom: {{{source}}}}}]"),
+            String::new(),
+        )
+    };
+    let volume = |volume: &str| {
+        (
+            "volumeMounts: [{name: v, mountPath: /v}]".to_owned(),
+            format!("volumes: [{{name: v, {volume}}}]"),
+        )
+    };
+    let item = |source: &str, key: &str| format!("{source}, items: [{{key: {key}, path: x}}]");
+    let projected = |source: &str| format!("projected: {{sources: [{source}]}}");
+    let map = |key: &str| format!("configMap: {{{}}}", item("name: m", key));
+    let secret = |key: &str| format!("secret: {{{}}}", item("secretName: s", key));
+    let named = |key: &str| format!("{{secret: {{{}}}}}", item("name: s", key));
+    let unmounted = volume(&map("c")).1;
+    for ((container, spec), expected) in [
+        (variable("configMap", "m", "a", ""), ""),
+        (
+            variable("configMap", "m", "c", ""),
+            "ConfigMap m has no key `c`",
+        ),
+        (variable("configMap", "m", "c", ", optional: true"), ""),
+        (variable("secret", "s", "a", ""), ""),
+        (variable("secret", "s", "b", ""), ""),
+        (variable("secret", "s", "c", ""), "Secret s has no key `c`"),
+        (variable("configMap", "other", "c", ""), ""),
+        (variable("configMap", "filled", "c", ""), ""),
+        (volume(&map("a")), ""),
+        (volume(&map("b")), ""),
+        (volume(&map("c")), "ConfigMap m has no key `c`"),
+        (volume(&secret("b")), ""),
+        (volume(&secret("c")), "Secret s has no key `c`"),
+        (volume(&projected(&named("c"))), "Secret s has no key `c`"),
+        (volume(&projected(&named("a"))), ""),
+        ((String::new(), unmounted), ""),
+    ] {
+        let container = format!("command: [cat]\n{container}");
+        let text = pod(&container, &spec);
+        let report = with_shell(&format!("{text}{objects}"));
+        let findings = &report["workloads"][0]["containers"][0]["findings"];
+        let findings = findings.as_array().unwrap().iter();
+        let found = findings.filter(|it| it["rule"] == "deploy-key-missing");
+        let found: Vec<&str> = found.filter_map(|it| it["message"].as_str()).collect();
+        let expected = match expected {
+            "" => String::new(),
+            it => format!("{it}, so the kubelet does not start the container"),
+        };
+        assert_eq!(found.concat(), expected, "{text}");
+    }
+}

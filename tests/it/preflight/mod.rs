@@ -1,6 +1,7 @@
 //! `imgcheck preflight` as a user meets it: manifests, images, nodes, places of findings, exit codes.
 
 mod certain_failures;
+mod config_maps;
 mod kinds;
 mod kubelet;
 mod kubernetes;

@@ -34,6 +34,25 @@ fn what_is_no_manifest_is_an_error_with_its_place() {
     assert!(error(b"\x7fELF\x02\x01\x01\x00\x00", 2).contains("deploy.yaml"));
 }
 
+/// What is next to it in the file is judged.
+#[test]
+fn a_document_that_is_no_manifest_is_an_error_of_its_own() {
+    let pod = super::kubernetes::pod("", "");
+    let template = pod.replace("IMAGE", "\"{{ .Values.image }}\"");
+    let values = "replicas: 2\nimage: x\n";
+    let text = format!("{pod}---\n{template}---\n{values}---\n{values}---\n{pod}");
+    let (code, report) = Input::new(&text).json(&[]);
+    assert_eq!(code, 2, "{report}");
+    assert_eq!(containers(&report).len(), 2, "{report}");
+    let errors = report["errors"].as_array().unwrap().iter();
+    let places = errors.map(|it| {
+        let (_, place) = it["message"].as_str()?.split_once("deploy.yaml:")?;
+        place.split(':').next()
+    });
+    let places: Vec<_> = places.flatten().collect();
+    assert_eq!(places, ["17", "20", "15"], "{report}");
+}
+
 #[test]
 fn an_image_is_no_manifest() {
     let (code, _, error) = Input::new("").run(&[&repository(super::SAMPLE).display().to_string()]);

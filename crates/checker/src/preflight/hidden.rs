@@ -28,7 +28,7 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
     let unknown = container.unknown.iter();
     let unknown = unknown.filter(|it| is_relevant(&it.variable));
     let unknown = unknown.map(|it| gap(it.message.clone(), None));
-    let searched = container.mounts.iter().filter_map(|mount| {
+    let searched = container.unknown_mounts().filter_map(|mount| {
         let directory = directories(model, &SEARCH_PATHS).find(|it| overlaps(mount, it))?;
         let message = format!(
             "the volume {} is mounted at {}, and the process searches {directory} for code",
@@ -46,7 +46,7 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
         Some(gap(message, Some(&mount.path)))
     });
     let script = model.stack.python.script.iter().filter_map(|script| {
-        let mut mounts = container.mounts.iter();
+        let mut mounts = container.unknown_mounts();
         let mount = mounts.find(|it| is_below(&script.path, &it.path))?;
         if hides_script(mount, container, model) {
             return None;
@@ -99,7 +99,7 @@ pub(super) fn hidden(container: &Container, model: &Model) -> Vec<HiddenFiles> {
             location: mount.location.clone(),
         })
     };
-    container.mounts.iter().filter_map(files).collect()
+    container.unknown_mounts().filter_map(files).collect()
 }
 
 /// Whether an empty volume certainly hides the script that Python executes.
@@ -137,7 +137,8 @@ fn module_of<'a>(
         .chain(directories(model, &["PYTHONPATH"]))
         .chain(own);
     let name = failure.module.split('.').next().unwrap_or_default();
-    let mut pairs = searched.flat_map(|it| container.mounts.iter().map(move |mount| (mount, it)));
+    let mut pairs =
+        searched.flat_map(|it| container.unknown_mounts().map(move |mount| (mount, it)));
     pairs.find(|(mount, directory)| {
         let directory = directory.trim_end_matches('/');
         let below = mount.path.strip_prefix(directory);

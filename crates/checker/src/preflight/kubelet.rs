@@ -3,10 +3,10 @@
 use oci_spec::image::ImageConfiguration;
 
 use super::super::facts::ImageFacts;
+use super::super::volumes::Volumes;
 use imgcheck_base::bounds::Bounds;
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical::{is_below, name_of};
-use imgcheck_image::RootFilesystem;
 use imgcheck_launch::{self as launch, Launch, Overlay};
 use imgcheck_lint::workload::{Container, ExecFailure, RefusedUser};
 
@@ -34,7 +34,8 @@ pub(super) fn exec_failures(
         return Ok(Vec::new());
     }
     let layers = facts.layers.iter().map(|layer| &*layer.facts);
-    let root = RootFilesystem::merge_within(layers, bounds)?;
+    let volumes = Volumes::default();
+    let root = volumes.mounted(layers, &container.overlay, bounds)?;
     let main = Launch::of(&root, &facts.config, &container.overlay, launch);
     if !main.gaps.is_empty() {
         return Ok(Vec::new());

@@ -91,6 +91,7 @@ impl Service<'_> {
                 working_directory: service.text_of("working_dir").map(interpolated),
                 user: service.text_of("user").map(interpolated).map(known_user),
                 volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+                config_maps: BTreeMap::new(),
                 other_volumes: OTHER_FILES.iter().any(|it| service.get(it).is_some()),
                 other_groups: service.get("group_add").is_some(),
                 read_only: service.text_of("read_only") == Some("true"),

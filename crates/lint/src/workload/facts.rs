@@ -66,6 +66,8 @@ pub struct Container {
     pub other_gpu: String,
     /// Resources that the API server refuses, and so the Pod, or that Compose refuses. Only given where nothing changes them before.
     pub refused_resources: Vec<RefusedResource>,
+    /// Keys of ConfigMaps and Secrets of the input without which the kubelet does not start it. Only given where nothing changes it before.
+    pub missing_keys: Vec<MissingKey>,
     /// The GPUs of the nodes that it can land on, or that it selects by their labels. Only given if its image was not read.
     pub gpus: Vec<PossibleGpu>,
     /// The network adapter for RDMA that it requests; absent if it requests none.
@@ -226,6 +228,18 @@ pub struct RdmaRequest {
     pub location: Location,
 }
 
+/// A key that a ConfigMap or Secret of the input lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct MissingKey {
+    /// The kind and name of the object: `ConfigMap settings`.
+    pub object: String,
+    /// The key.
+    pub key: String,
+    /// Where it is named.
+    pub location: Location,
+}
+
 /// A text that looks like an image or a GPU request, or starts what is not in the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
@@ -315,5 +329,17 @@ impl Container {
             "" => self.name.clone(),
             group => format!("{group}/{}", self.name),
         }
+    }
+
+    /// The mounts of volumes whose files are not in the input.
+    pub fn unknown_mounts(&self) -> impl Iterator<Item = &Mount> {
+        let mounts = self.mounts.iter();
+        mounts.filter(|it| !self.overlay.config_maps.contains_key(&it.path))
+    }
+
+    /// Takes away what the API server or the kubelet refuses: a controller may change it before they see it.
+    pub(super) fn clear_refusals(&mut self) {
+        self.refused_resources.clear();
+        self.missing_keys.clear();
     }
 }

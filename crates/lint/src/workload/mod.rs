@@ -40,7 +40,11 @@ const MAX_CONTAINERS: usize = 10_000;
 /// The group and kind of a `kustomization.yaml`.
 const KUSTOMIZATION: (&str, &str) = ("kustomize.config.k8s.io", "Kustomization");
 
-/// A file that could not be read, and why.
+/// What is wrong with a template, and the help.
+const TEMPLATE: &str = "this is a template";
+const RENDER: &str = "render it first: `helm template … | imgcheck preflight -`";
+
+/// A file, or a document of it, that could not be read, and why.
 pub type Malformed = (String, Error);
 
 /// Reads the workloads of files, each a name and a text. Objects refer to each other across files, and to those of a cluster, which are
@@ -68,10 +72,10 @@ pub fn read(
         }
     }
     for (manifest, documents) in &parsed {
-        match workloads_of(manifest, documents, &objects, kinds) {
-            Ok(found) => workloads.extend(found),
-            Err(error) => malformed.push((manifest.name().to_owned(), error)),
-        }
+        let (found, errors) = workloads_of(manifest, documents, &objects, kinds);
+        workloads.extend(found);
+        let name = manifest.name();
+        malformed.extend(errors.into_iter().map(|it| (name.to_owned(), it)));
     }
     if workloads.is_empty() {
         let files = parsed.iter();
@@ -157,56 +161,52 @@ fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node
 /// The error of a file that is a template, at its first placeholder.
 fn template(manifest: &Manifest) -> Option<Error> {
     let at = manifest.text().find("{{")?;
-    Some(manifest.fault(
-        at..at + 2,
-        "this is a template",
-        "render it first: `helm template … | imgcheck preflight -`",
-    ))
+    Some(manifest.fault(at..at + 2, TEMPLATE, RENDER))
 }
 
+/// The workloads of a file, and what is wrong with its other documents.
 fn workloads_of(
     manifest: &Manifest,
     documents: &[Node],
     objects: &Objects,
     kinds: &Kinds,
-) -> Result<Vec<Workload>> {
+) -> (Vec<Workload>, Vec<Error>) {
     let mut flat = Vec::new();
     documents
         .iter()
         .for_each(|it| shape::flatten(it, &mut flat));
-    let mut workloads = Vec::new();
+    let (mut workloads, mut errors) = (Vec::new(), Vec::new());
     if script::is_script(manifest.text()) {
         workloads.extend(script::read(manifest, kinds));
     }
     for document in flat {
         if let Some(services) = services(document) {
             workloads.push(compose::read(document, services, manifest, kinds));
-            continue;
-        }
-        if shape::is_object(document) {
+        } else if shape::is_object(document) {
             workloads.extend(kubernetes::read(document, manifest, objects, kinds));
-            continue;
+        } else {
+            errors.push(manifest.fault(
+                document.span.clone(),
+                "neither a Kubernetes object nor a Compose file",
+                "an object has `apiVersion` and `kind`, a Compose file has `services`",
+            ));
         }
-        let problem = "neither a Kubernetes object nor a Compose file";
-        let help = "an object has `apiVersion` and `kind`, a Compose file has `services`";
-        return Err(manifest.fault(document.span.clone(), problem, help));
     }
     let containers = workloads.iter().flat_map(|it: &Workload| &it.containers);
-    if containers.clone().count() > MAX_CONTAINERS {
+    if containers.count() > MAX_CONTAINERS {
         let name = manifest.name();
-        return Err(Error::usage(format!(
-            "{name}: more than {MAX_CONTAINERS} containers"
-        )));
+        let problem = format!("{name}: more than {MAX_CONTAINERS} containers");
+        return (Vec::new(), vec![Error::usage(problem)]);
     }
-    let is_template = |it: &&Container| it.image.contains("{{");
-    match containers.clone().find(is_template) {
-        Some(container) => Err(manifest.fault_at(
-            &container.location,
-            "this is a template",
-            "render it first: `helm template … | imgcheck preflight -`",
-        )),
-        None => Ok(workloads),
-    }
+    let unrendered = |workload: &Workload| {
+        let mut containers = workload.containers.iter();
+        let container = containers.find(|it| it.image.contains("{{"));
+        container.map(|it| it.location.clone())
+    };
+    let place = workloads.iter().find_map(unrendered);
+    errors.extend(place.map(|it| manifest.fault_at(&it, TEMPLATE, RENDER)));
+    workloads.retain(|it| unrendered(it).is_none());
+    (workloads, errors)
 }
 
 #[cfg(test)]

@@ -32,22 +32,16 @@ impl Environment {
     fn add_source(&mut self, source: &Node, reader: &Reader) {
         let prefix = source.text_of("prefix").unwrap_or_default();
         let named = |key: &str| source.at([key, "name"]).and_then(Node::text);
-        let name = named("configMapRef");
-        if let Some(data) = name.and_then(|it| reader.objects.config_map(reader.namespace, it)) {
-            for (key, value) in data {
-                self.set(
-                    format!("{prefix}{key}"),
-                    Some(value.clone()),
-                    source,
-                    reader,
-                );
-            }
-            return;
-        }
-        let (kind, name) = match name {
+        let (kind, name) = match named("configMapRef") {
             Some(name) => ("ConfigMap", name),
             None => ("Secret", named("secretRef").unwrap_or_default()),
         };
+        if let Some(data) = reader.objects.data(kind, reader.namespace, name) {
+            for (key, value) in data {
+                self.set(format!("{prefix}{key}"), value.clone(), source, reader);
+            }
+            return;
+        }
         self.unknown.push(Unknown {
             variable: None,
             message: format!("{kind} {name} may set any variable, and is not in the input"),
@@ -68,8 +62,8 @@ impl Environment {
             }
             (Some(_), Some(key)) => {
                 let map = key.text_of("name").unwrap_or_default();
-                let map = reader.objects.config_map(reader.namespace, map);
-                map.and_then(|map| map.get(key.text_of("key")?).cloned())
+                let map = reader.objects.data("ConfigMap", reader.namespace, map);
+                map.and_then(|map| map.get(key.text_of("key")?)?.clone())
             }
             (Some(_), None) => None,
         };

@@ -1,8 +1,10 @@
 //! Kubernetes manifests: from objects to containers.
 
 mod argo;
+mod config_maps;
 mod environment;
 mod inline_script;
+mod keys;
 mod mpi;
 mod objects;
 mod parts;
@@ -189,7 +191,7 @@ impl Reader<'_> {
                 .extend(kind.variables.iter().cloned());
             container.overlay.other_volumes = !kind.mounts_known || brings_files;
             match kind.resources {
-                None if !kind.mounts_known => container.refused_resources.clear(),
+                None if !kind.mounts_known => container.clear_refusals(),
                 Some(Resources::Completed) => {
                     container
                         .refused_resources
@@ -209,9 +211,9 @@ impl Reader<'_> {
         if is_pod(node) {
             let pod = self.template(node, group.to_owned());
             let containers = pod.containers().into_iter();
-            return found.extend(containers.map(|it| Container {
-                refused_resources: Vec::new(),
-                ..it
+            return found.extend(containers.map(|mut it| {
+                it.clear_refusals();
+                it
             }));
         }
         for (key, value) in node.entries() {

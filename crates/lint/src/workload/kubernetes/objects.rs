@@ -1,4 +1,4 @@
-//! Objects of the input that others refer to: ConfigMaps, templates of resource claims, runtime classes, runtimes, queues.
+//! Objects of the input that others refer to: ConfigMaps, Secrets, templates of resource claims, runtime classes, runtimes, queues.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,11 +7,14 @@ use crate::workload::kinds::Kinds;
 use crate::workload::placement::{Flavor, Placement};
 use imgcheck_base::document::Node;
 
+/// The keys of a ConfigMap or Secret, each with its value if that is text and not secret.
+pub(super) type Data = BTreeMap<String, Option<String>>;
+
 /// What other objects of the same input say.
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// The data of ConfigMaps, by namespace and name.
-    config_maps: HashMap<(String, String), BTreeMap<String, String>>,
+    /// The keys of ConfigMaps and Secrets, by kind, namespace and name.
+    data: HashMap<(String, String, String), Data>,
     /// The GPU device class of resource claims and their templates, by namespace and name; `None` if it is for something else.
     claims: HashMap<(String, String), Option<String>>,
     /// The node selector of runtime classes, by name.
@@ -52,9 +55,14 @@ impl Objects {
         };
         let key = (metadata("namespace"), metadata("name"));
         match object.text_of("kind") {
-            Some("ConfigMap") => {
-                let data = object.get("data").map(Node::text_map).unwrap_or_default();
-                self.config_maps.insert(key, data);
+            Some(kind @ ("ConfigMap" | "Secret")) => {
+                let key = (kind.to_owned(), key.0, key.1);
+                let known = self.data.entry(key).or_default();
+                for (key, value) in data(kind, object) {
+                    // Of the same name there may be an object and a patch of it.
+                    let merged = known.entry(key).or_insert_with(|| value.clone());
+                    merged.take_if(|it| Some(&*it) != value.as_ref());
+                }
             }
             Some("ResourceClaimTemplate") => {
                 let class = object
@@ -116,13 +124,10 @@ impl Objects {
             .map(|((.., name), runtime)| (name.as_str(), runtime))
     }
 
-    pub(super) fn config_map(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Option<&BTreeMap<String, String>> {
-        self.config_maps
-            .get(&(namespace.to_owned(), name.to_owned()))
+    /// The keys of a ConfigMap or Secret; `None` if it is not in the input.
+    pub(super) fn data(&self, kind: &str, namespace: &str, name: &str) -> Option<&Data> {
+        let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
+        self.data.get(&key)
     }
 
     /// The GPU device class of a claim or template, which is `None` if it is for something else. `None` if it is not in the input.
@@ -134,6 +139,20 @@ impl Objects {
     pub(super) fn runtime_selector(&self, name: &str) -> Option<&BTreeMap<String, String>> {
         self.runtime_classes.get(name)
     }
+}
+
+/// The keys of a ConfigMap or Secret (Kubernetes API reference).
+fn data(kind: &str, object: &Node) -> Data {
+    let fields = ["data", "binaryData", "stringData"].into_iter();
+    let entries = fields.flat_map(|field| {
+        let entries = object.get(field).into_iter().flat_map(Node::entries);
+        entries.filter_map(move |(key, value)| {
+            let is_shown = (kind, field) == ("ConfigMap", "data");
+            let value = value.text().filter(|_| is_shown);
+            Some((key.text()?.to_owned(), value.map(str::to_owned)))
+        })
+    });
+    entries.collect()
 }
 
 /// The first device class of a claim that is for GPUs. Before `resource.k8s.io/v1` it is directly in the request.

@@ -7,7 +7,7 @@ use super::environment::{Environment, expand};
 use super::quantity::Quantity;
 use super::reader::Reader;
 use super::security_context::SecurityContext;
-use super::{resources, scheduling};
+use super::{config_maps, keys, resources, scheduling};
 use crate::workload::facts::{
     Container, ExecAction, GpuRequest, MisspelledGpu, Mount, RdmaRequest, Role, RuntimeClass,
     Unknown, Variable, may_set_path, patterns,
@@ -89,6 +89,9 @@ impl<'p> Template<'p> {
         let environment = Environment::read(container, self.reader);
         let mut mounts = self.mounts(container);
         mounts.extend(self.injected.iter().cloned());
+        let config_maps = config_maps::mounted(container, self.pod, self.reader);
+        let unknown_mounts = mounts.iter().map(|it| &it.path);
+        let unknown_mounts = unknown_mounts.filter(|it| !config_maps.contains_key(*it));
         let command = ["command", "args"].map(|key| container.get(key));
         let [own_command, args] = command.map(|list| {
             let texts = list?.texts();
@@ -121,7 +124,8 @@ impl<'p> Template<'p> {
                 unset: BTreeSet::new(),
                 working_directory: container.text_of("workingDir").map(str::to_owned),
                 user: security.user(),
-                volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+                volumes: unknown_mounts.cloned().collect(),
+                config_maps,
                 other_volumes: true,
                 other_groups: security.has_other_groups(),
                 read_only: security.is_set("readOnlyRootFilesystem"),
@@ -137,6 +141,7 @@ impl<'p> Template<'p> {
             misspelled_gpus: self.misspelled_gpus(container),
             other_gpu: self.other_gpu(container),
             refused_resources: resources::refused(container, manifest),
+            missing_keys: keys::missing(container, self.pod, self.reader),
             gpus: Vec::new(),
             rdma: self.rdma(container),
             privileged: security.is_set("privileged"),

@@ -1,6 +1,6 @@
 //! `docker run` and `podman run`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::container::{bind, command, started};
 use super::options::Options;
@@ -91,6 +91,7 @@ pub(super) fn container(words: &[Argument], manifest: &Manifest) -> Option<Conta
             working_directory: directory,
             user,
             volumes: mounts.iter().map(|it| it.path.clone()).collect(),
+            config_maps: BTreeMap::new(),
         },
         command_location: arguments.first().map(|it| manifest.range(it.span.clone())),
         env,

@@ -1,0 +1,67 @@
+//! The files of ConfigMap volumes.
+//!
+//! Source: kubernetes/kubernetes, `MakePayload` in pkg/volume/configmap/configmap.go, and `makeMounts` in pkg/kubelet/kubelet_pods.go.
+
+use std::collections::BTreeMap;
+
+use super::pod::trimmed;
+use super::reader::Reader;
+use imgcheck_base::document::Node;
+use imgcheck_launch::{ConfigMapFile, ConfigMapVolume};
+
+/// Permission bits of files for which the volume says nothing.
+const MODE: u32 = 0o644;
+
+/// The ConfigMaps of the input that a container mounts, by the path of the mount.
+pub(super) fn mounted(
+    container: &Node,
+    pod: &Node,
+    reader: &Reader,
+) -> BTreeMap<String, ConfigMapVolume> {
+    let mounts = container.items_of("volumeMounts").filter_map(|mount| {
+        let name = mount.text_of("name")?;
+        let mut volumes = pod.items_of("volumes");
+        let volume = volumes.find(|it| it.text_of("name") == Some(name))?;
+        let files = files(volume.get("configMap")?, reader)?;
+        let volume = match (mount.text_of("subPath"), mount.get("subPathExpr")) {
+            (_, Some(_)) => return None,
+            (None | Some(""), None) => ConfigMapVolume::Directory(files),
+            (Some(key), None) => ConfigMapVolume::File(files.get(key)?.clone()),
+        };
+        Some((trimmed(mount.text_of("mountPath")?), volume))
+    });
+    mounts.collect()
+}
+
+/// The files of a volume by their paths in it; `None` if its ConfigMap is not in the input, or is left to who fills it.
+fn files(source: &Node, reader: &Reader) -> Option<BTreeMap<String, ConfigMapFile>> {
+    let name = source.text_of("name")?;
+    let data = reader.objects.data("ConfigMap", reader.namespace, name)?;
+    let default = source.get("defaultMode").map_or(Some(MODE), mode)?;
+    let file = |key: &str, path: &str, mode: u32| {
+        let text = data.get(key)?.clone();
+        let is_path = path.split('/').all(|it| !["", ".", ".."].contains(&it));
+        is_path.then(|| (path.to_owned(), ConfigMapFile { text, mode }))
+    };
+    let files: Option<BTreeMap<_, _>> = match source.get("items") {
+        None => data.keys().map(|key| file(key, key, default)).collect(),
+        Some(_) => {
+            let items = source.items_of("items").map(|item| {
+                let mode = item.get("mode").map_or(Some(default), mode)?;
+                file(item.text_of("key")?, item.text_of("path")?, mode)
+            });
+            items.collect()
+        }
+    };
+    files.filter(|it| !it.is_empty())
+}
+
+/// Permission bits as YAML 1.1 writes numbers: `0755`, `0o755` or 493.
+fn mode(node: &Node) -> Option<u32> {
+    let text = node.text()?;
+    let octal = text.strip_prefix("0o").or(text.strip_prefix('0'));
+    match octal.filter(|it| !it.is_empty()) {
+        Some(octal) => u32::from_str_radix(octal, 8).ok(),
+        None => text.parse().ok(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Keys of ConfigMaps and Secrets that the kubelet looks up before it starts a container.
+//!
+//! Source: kubernetes/kubernetes, `makeEnvironmentVariables` in pkg/kubelet/kubelet_pods.go, and `MakePayload` in pkg/volume/configmap and pkg/volume/secret.
+
+use std::collections::BTreeSet;
+
+use super::reader::Reader;
+use crate::workload::facts::MissingKey;
+use imgcheck_base::document::Node;
+
+/// Keys that a container needs, and that their objects of the input lack. An object without any key is left to who fills it.
+pub(super) fn missing(container: &Node, pod: &Node, reader: &Reader) -> Vec<MissingKey> {
+    let mut missing = Vec::new();
+    let mut check = |kind: &str, name: Option<&str>, source: &Node, key: Option<&Node>| {
+        let (Some(name), Some(key)) = (name, key) else {
+            return;
+        };
+        let data = reader.objects.data(kind, reader.namespace, name);
+        let text = key.text().unwrap_or_default();
+        let is_there = data.is_none_or(|it| it.is_empty() || it.contains_key(text));
+        if !is_there && source.text_of("optional") != Some("true") {
+            missing.push(MissingKey {
+                object: format!("{kind} {name}"),
+                key: text.to_owned(),
+                location: reader.manifest.location(key),
+            });
+        }
+    };
+    for entry in container.items_of("env") {
+        for (kind, field) in [("ConfigMap", "configMapKeyRef"), ("Secret", "secretKeyRef")] {
+            if let Some(source) = entry.at(["valueFrom", field]) {
+                check(kind, source.text_of("name"), source, source.get("key"));
+            }
+        }
+    }
+    for source in sources(container, pod) {
+        for (kind, field) in [("ConfigMap", "configMap"), ("Secret", "secret")] {
+            let Some(source) = source.get(field) else {
+                continue;
+            };
+            let name = source.text_of("name").or(source.text_of("secretName"));
+            for item in source.items_of("items") {
+                check(kind, name, source, item.get("key"));
+            }
+        }
+    }
+    missing
+}
+
+/// The volumes that a container mounts, and the sources of those that are projected.
+fn sources<'p>(container: &Node, pod: &'p Node) -> impl Iterator<Item = &'p Node> {
+    let mounts = container.items_of("volumeMounts");
+    let names: BTreeSet<_> = mounts
+        .filter_map(|it| it.text_of("name"))
+        .map(str::to_owned)
+        .collect();
+    let volumes = pod.items_of("volumes");
+    let mounted = volumes.filter(move |it| it.text_of("name").is_some_and(|it| names.contains(it)));
+    mounted.flat_map(|volume| {
+        let projected = volume.get("projected").into_iter();
+        std::iter::once(volume).chain(projected.flat_map(|it| it.items_of("sources")))
+    })
+}
