@@ -3,6 +3,7 @@
 use std::io;
 use std::iter;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -80,6 +81,53 @@ pub fn fed<T: Send, R: Send, P>(
     })
 }
 
+/// Runs `work` on items on at most `threads` threads, and `take` on this thread with each result, which returns more items. The order is not
+/// certain.
+pub fn explore<T: Send, R: Send>(
+    threads: usize,
+    first: Vec<T>,
+    work: impl Fn(T) -> R + Sync,
+    mut take: impl FnMut(R) -> Vec<T>,
+) {
+    let (hand_over, items) = mpsc::channel();
+    let (finish, results) = mpsc::channel();
+    let items = Mutex::new(items);
+    let next = || {
+        let items = items.lock().unwrap_or_else(PoisonError::into_inner);
+        items.recv().ok()
+    };
+    // A thread that waits for an item keeps the lock.
+    let ready = || items.try_lock().ok()?.try_recv().ok();
+    let work = |item| catch_unwind(AssertUnwindSafe(|| work(item)));
+    let run = || {
+        let finish = finish.clone();
+        while let Some(item) = next() {
+            drop(finish.send(work(item)));
+        }
+    };
+    thread::scope(|scope| {
+        start(scope, threads, run);
+        let mut open = 0;
+        let mut more = first;
+        loop {
+            open += more.len();
+            // The receiver outlives the sender, so nothing can be lost.
+            more.into_iter().for_each(|it| drop(hand_over.send(it)));
+            if open == 0 {
+                break;
+            }
+            let finished = results.try_recv().ok();
+            let finished = finished.or_else(|| ready().map(work));
+            let Some(result) = finished.or_else(|| results.recv().ok()) else {
+                break;
+            };
+            open -= 1;
+            more = take(result.unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        drop(hand_over);
+    });
+}
+
 /// Runs `beside` on another thread while `own` runs; one after the other if no thread can be started.
 pub fn both<A: Send, B>(beside: impl Fn() -> A + Sync, own: impl FnOnce() -> B) -> (A, B) {
     thread::scope(|scope| {
@@ -103,9 +151,7 @@ pub fn on_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> io::R
 
 /// Waits for a thread, and panics if it did: lost work must not look like no work.
 pub fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Starts `threads - 1` threads, or as many as possible: fewer threads do the same work.
@@ -154,6 +200,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_found_is_explored() {
+        for threads in [0, 1, 3] {
+            let mut seen = Vec::new();
+            explore(
+                threads,
+                vec![1],
+                |item: usize| item * 2,
+                |result| {
+                    seen.push(result);
+                    let more = [result, result + 1].into_iter();
+                    more.filter(|it| *it < 100).collect()
+                },
+            );
+            seen.sort_unstable();
+            assert_eq!(seen, (1..100).map(|it| it * 2).collect::<Vec<_>>());
+        }
+        explore(2, Vec::new(), |item: usize| item, |_| vec![1]);
+    }
+
+    #[test]
     fn a_panic_in_any_thread_is_propagated() {
         let panics =
             |work: &(dyn Fn() + std::panic::RefUnwindSafe)| std::panic::catch_unwind(work).is_err();
@@ -168,6 +234,10 @@ mod tests {
                 |hand_over| (0..100).for_each(hand_over),
                 work
             ))));
+        }
+        for threads in [1, 3] {
+            let first = || (0..100).collect();
+            assert!(panics(&|| explore(threads, first(), work, |_| Vec::new())));
         }
         assert!(panics(&|| drop(both(|| work(7), || ()))));
         assert!(panics(&|| drop(both(|| (), || work(7)))));

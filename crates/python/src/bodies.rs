@@ -6,21 +6,24 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use crate::depth;
 use crate::scan::{Scanner, Token};
 
 /// The function of a module that is called for names which it does not have (PEP 562).
 pub(crate) const GETATTR: &str = "__getattr__";
 
-/// The parts of a source that are bodies of functions and say nothing about its import, in order.
-pub(crate) fn idle(source: &str) -> Vec<Range<usize>> {
+/// The parts of a source that are bodies of functions and say nothing about its import, in order, and whether all of it is certainly shallow.
+pub(crate) fn idle(source: &str) -> (Vec<Range<usize>>, bool) {
     let mut scanner = Scanner::of(source);
     let mut bodies = Bodies::of(source);
+    let mut depth = depth::Bound::default();
     while let Some((token, range)) = scanner.next() {
+        depth.add(token, scanner.in_fields());
         bodies.add(token, range, scanner.brackets());
     }
     match scanner.is_valid() {
-        true => bodies.idle(),
-        false => Vec::new(),
+        true => (bodies.idle(), depth.is_shallow()),
+        false => (Vec::new(), false),
     }
 }
 

@@ -3,6 +3,8 @@
 use ruff_python_ast::token::TokenKind;
 use ruff_python_parser::{Mode, lexer};
 
+use crate::scan::Token;
+
 /// Blocks inside one another. CPython allows 100 (`MAXINDENT` in `Parser/lexer/state.h`).
 const MOST_INDENTS: usize = 100;
 
@@ -66,6 +68,39 @@ pub(crate) fn of(source: &str) -> Depth {
     match most + indents > FEW_OPERATORS {
         true => Depth::Deep,
         false => Depth::Shallow,
+    }
+}
+
+/// The same bound by the tokens of a [`Scanner`](crate::scan::Scanner), which are fewer: those that are not told apart count more.
+#[derive(Default)]
+pub(crate) struct Bound {
+    open: Operators,
+    indents: usize,
+    most_indents: usize,
+    most: usize,
+}
+
+impl Bound {
+    /// Adds a token; `in_fields` is the number of bytes of it that are expressions in an f-string.
+    pub fn add(&mut self, token: Token, in_fields: usize) {
+        match token {
+            Token::Word => return,
+            Token::Newline => self.open = Operators::default(),
+            Token::Indent => self.indents += 1,
+            Token::Dedent => self.indents = self.indents.saturating_sub(1),
+            Token::Comma => self.open.separate(),
+            Token::Open => self.open.enter(),
+            Token::Close => self.open.leave(),
+            Token::String => (0..in_fields).for_each(|_| self.open.add()),
+            _ => self.open.add(),
+        }
+        self.most = self.most.max(self.open.all);
+        self.most_indents = self.most_indents.max(self.indents);
+    }
+
+    /// Whether any thread can parse the source.
+    pub fn is_shallow(&self) -> bool {
+        self.most + self.most_indents <= FEW_OPERATORS
     }
 }
 

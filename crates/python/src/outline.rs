@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use ruff_text_size::TextSize;
 
 use crate::bodies;
+use crate::depth::{self, Depth};
 
 /// A statement in place of a body.
 const IDLE: &str = "0\n";
@@ -15,6 +16,8 @@ pub(crate) struct Outline<'t> {
     text: Cow<'t, str>,
     /// The places in the text after a body, with those in the source; ascending.
     places: Vec<(usize, usize)>,
+    /// Whether it is certainly shallow.
+    is_shallow: bool,
 }
 
 impl<'t> Outline<'t> {
@@ -22,7 +25,8 @@ impl<'t> Outline<'t> {
         let mut text = String::new();
         let mut places = Vec::new();
         let mut at = 0;
-        for body in bodies::idle(source) {
+        let (bodies, is_shallow) = bodies::idle(source);
+        for body in bodies {
             let (Some(kept), Some(left_out)) = (
                 source.get(at..body.start),
                 source.get(body.clone()).filter(|it| it.len() > IDLE.len()),
@@ -48,6 +52,7 @@ impl<'t> Outline<'t> {
             source,
             text,
             places,
+            is_shallow,
         }
     }
 
@@ -57,6 +62,15 @@ impl<'t> Outline<'t> {
             source,
             text: Cow::Borrowed(source),
             places: Vec::new(),
+            is_shallow: false,
+        }
+    }
+
+    /// How deep the syntax tree of the text can be.
+    pub fn depth(&self) -> Depth {
+        match self.is_shallow {
+            true => Depth::Shallow,
+            false => depth::of(&self.text),
         }
     }
 

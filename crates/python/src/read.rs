@@ -58,7 +58,7 @@ pub(crate) fn examine(outline: &Outline) -> io::Result<ModuleFacts> {
             ..effects.into_facts(outline, steps)
         }
     };
-    match syntax::parse(outline.text(), facts)? {
+    match syntax::parse(outline.text(), outline.depth(), facts)? {
         Err(Unread::Syntax) if !outline.is_whole() => examine(&Outline::whole(outline.source())),
         facts => Ok(facts.unwrap_or_else(ModuleFacts::unread)),
     }

@@ -43,6 +43,8 @@ pub(crate) struct Scanner<'t> {
     dedents: usize,
     is_line_start: bool,
     is_valid: bool,
+    /// Bytes of the expressions in the last f-string.
+    in_fields: usize,
 }
 
 /// The distance of tab stops.
@@ -61,7 +63,13 @@ impl<'t> Scanner<'t> {
             dedents: 0,
             is_line_start: true,
             is_valid: true,
+            in_fields: 0,
         }
+    }
+
+    /// How many bytes of the last token are expressions in an f-string.
+    pub fn in_fields(&self) -> usize {
+        self.in_fields
     }
 
     /// Whether everything was understood.
@@ -87,6 +95,7 @@ impl<'t> Scanner<'t> {
             return Some((Token::Dedent, self.at..self.at));
         }
         self.skip_space();
+        self.in_fields = 0;
         let start = self.at;
         let Some(byte) = self.byte(0) else {
             return self.end();
@@ -266,9 +275,11 @@ impl<'t> Scanner<'t> {
                 }
                 b'{' if is_formatted && self.byte(1) == Some(b'{') => self.at += 2,
                 b'{' if is_formatted => {
+                    let start = self.at;
                     if !self.field(nested) {
                         return false;
                     }
+                    self.in_fields += self.at - start;
                 }
                 _ => self.at += 1,
             }

@@ -29,15 +29,16 @@ pub fn with_statements<T: Send>(
         return Err(Unread::TooLong);
     }
     let visit = |parsed: &Parsed<ModModule>| visit(parsed.suite());
-    parse(source, visit).unwrap_or(Err(Unread::TooDeep))
+    parse(source, depth::of(source), visit).unwrap_or(Err(Unread::TooDeep))
 }
 
-/// What `visit` returns for the tree of a source of any length.
+/// What `visit` returns for the tree of a source of any length and this depth.
 ///
 /// # Errors
 /// The source is deeply nested, and a thread with a large stack cannot be started.
 pub(crate) fn parse<T: Send>(
     source: &str,
+    depth: Depth,
     visit: impl FnOnce(&Parsed<ModModule>) -> T + Send,
 ) -> io::Result<Result<T, Unread>> {
     let parse = || {
@@ -51,7 +52,7 @@ pub(crate) fn parse<T: Send>(
             _ => Err(Unread::Syntax),
         }
     };
-    match depth::of(source) {
+    match depth {
         Depth::Shallow => Ok(parse()),
         Depth::Deep => thread::scope(|scope| {
             let thread = thread::Builder::new().stack_size(STACK);

@@ -26,8 +26,8 @@ pub(super) fn parsed(source: &str, name: &str) -> Result<ModuleFacts> {
     ModuleFacts::of_whole(source).map_err(|error| Error::io(name, error))
 }
 
-/// The directories by release and node.
-type Listings<'r> = HashMap<(String, Node<'r>), Rc<Listing<'r>>>;
+/// The directories, as the Pythons of one release see them.
+type Listings<'r> = Rc<RefCell<HashMap<Node<'r>, Rc<Listing<'r>>>>>;
 
 /// The files of an image, as the Python of one release sees them. Copies share what they have read.
 #[derive(Clone)]
@@ -38,7 +38,9 @@ pub(super) struct ImageFiles<'s, 'r> {
     release: String,
     /// The loader of the Python; `None` if nothing is known of what it opens.
     loader: Option<Rc<PythonLoader<'s>>>,
-    listings: Rc<RefCell<Listings<'r>>>,
+    listings: Listings<'r>,
+    /// Those of all releases.
+    releases: Rc<RefCell<HashMap<String, Listings<'r>>>>,
     sources: Rc<RefCell<HashMap<Node<'r>, Option<Arc<ModuleFacts>>>>>,
     /// The first source that could not be read.
     error: Rc<RefCell<Option<Error>>>,
@@ -59,6 +61,7 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
             release: String::new(),
             loader: None,
             listings: Rc::default(),
+            releases: Rc::default(),
             sources: Rc::default(),
             error: Rc::default(),
             unread: Rc::default(),
@@ -66,8 +69,10 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
     }
 
     pub fn for_release(&self, release: &str) -> Self {
+        let mut releases = self.releases.borrow_mut();
         ImageFiles {
             release: release.to_owned(),
+            listings: releases.entry(release.to_owned()).or_default().clone(),
             ..self.clone()
         }
     }
@@ -124,11 +129,9 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
         is_unread && !self.sources.borrow().contains_key(&file)
     }
 
-    /// Keeps what was read of sources.
-    pub fn keep(&self, read: impl Iterator<Item = (Node<'r>, Result<Option<ModuleFacts>>)>) {
-        for (file, facts) in read {
-            self.remember(file, facts.map(|it| it.map(Arc::new)));
-        }
+    /// Keeps what was read of a source.
+    pub fn keep(&self, file: Node<'r>, read: Result<Option<ModuleFacts>>) {
+        self.remember(file, read.map(|it| it.map(Arc::new)));
     }
 
     fn remember(&self, file: Node<'r>, read: Result<Option<Arc<ModuleFacts>>>) {
@@ -149,11 +152,11 @@ impl<'s, 'r> ImageFiles<'s, 'r> {
     }
 
     fn listing(&self, directory: Node<'r>) -> Rc<Listing<'r>> {
-        let key = (self.release.clone(), directory);
-        let known = self.listings.borrow().get(&key).cloned();
+        let known = self.listings.borrow().get(&directory).cloned();
         known.unwrap_or_else(|| {
             let listing = Rc::new(Listing::of(directory, &self.release, self.user));
-            self.listings.borrow_mut().insert(key, listing.clone());
+            let mut listings = self.listings.borrow_mut();
+            listings.insert(directory, listing.clone());
             listing
         })
     }

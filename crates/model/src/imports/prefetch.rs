@@ -1,25 +1,23 @@
 //! Reads sources on all cores before they are executed one after the other.
 //!
-//! It follows the imports that are certainly executed, level by level, and decides nothing: a source that it does not read is read later,
+//! It follows the imports that are certainly executed, and decides nothing: a source that it does not read is read later,
 //! and one that it reads in vain is not used.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
 
 use imgcheck_base::parallel;
 use imgcheck_image::Node;
+use imgcheck_python::Import;
 use imgcheck_python::run::{Files, Found, Platform, Search, Source};
-use imgcheck_python::{Import, ModuleFacts};
 
 use super::files::ImageFiles;
-
-/// Levels of imports that are followed.
-const MOST_LEVELS: usize = 64;
 
 /// A source that is to be read.
 struct Waiting<'r> {
     name: String,
     is_package: bool,
+    /// It is of the standard library: its names are asked for, and what it imports is not executed.
+    is_standard: bool,
     file: Node<'r>,
 }
 
@@ -37,15 +35,19 @@ pub(super) fn read<'r, 'n>(
         lookups: 0,
     };
     for name in names {
-        prefetch.add(name);
+        prefetch.add(name, false);
     }
-    for _ in 0..MOST_LEVELS {
-        let level = std::mem::take(&mut prefetch.waiting);
-        if level.is_empty() {
-            break;
-        }
-        prefetch.level(level);
-    }
+    let first = prefetch.unread();
+    let reader = files.reader();
+    let read = |module: Waiting<'r>| {
+        let facts = reader(module.file);
+        (module, facts)
+    };
+    parallel::explore(parallel::cores(), first, read, |(module, facts)| {
+        files.keep(module.file, facts);
+        prefetch.follow(&module);
+        prefetch.unread()
+    });
 }
 
 struct Prefetch<'p, 's, 'r> {
@@ -57,40 +59,40 @@ struct Prefetch<'p, 's, 'r> {
 }
 
 impl<'r> Prefetch<'_, '_, 'r> {
-    fn level(&mut self, level: Vec<Waiting<'r>>) {
-        let reader = self.files.reader();
-        let sources = level.iter().map(|it| it.file);
-        let unread: Vec<Node> = sources.filter(|it| self.files.is_unread(*it)).collect();
-        let read = parallel::map(parallel::cores(), unread.len(), |at| {
-            Ok::<_, Infallible>(reader(unread[at]))
-        });
-        let Ok(read) = read;
-        self.files.keep(unread.into_iter().zip(read));
-        for module in level {
-            if let Some(facts) = self.files.facts(module.file) {
-                self.follow(&module, &facts);
+    /// The sources that have to be read; what the others import is followed.
+    fn unread(&mut self) -> Vec<Waiting<'r>> {
+        let mut unread = Vec::new();
+        while let Some(module) = self.waiting.pop() {
+            match self.files.is_unread(module.file) {
+                true => unread.push(module),
+                false => self.follow(&module),
             }
         }
+        unread
     }
 
-    fn follow(&mut self, module: &Waiting, facts: &ModuleFacts) {
+    fn follow(&mut self, module: &Waiting<'r>) {
+        let facts = self.files.facts(module.file);
+        let Some(facts) = facts.filter(|_| !module.is_standard) else {
+            return;
+        };
         let platform: Platform = self.search.platform;
         for import in facts.executed_imports(platform) {
             let Some(name) = absolute(module, import) else {
                 continue;
             };
-            self.add(&name);
+            self.add(&name, !import.names.is_empty());
             for part in &import.names {
-                let is_bound = facts.names.iter().any(|it| it == part);
+                let is_bound = facts.names.binary_search(part).is_ok();
                 if !is_bound && part != "*" {
-                    self.add(&format!("{name}.{part}"));
+                    self.add(&format!("{name}.{part}"), false);
                 }
             }
         }
     }
 
-    /// Notes a module and the packages that it is in.
-    fn add(&mut self, name: &str) {
+    /// Notes a module and the packages that it is in; one of the standard library only if it is asked for names.
+    fn add(&mut self, name: &str, is_asked: bool) {
         if self.seen.contains(name) {
             return;
         }
@@ -98,7 +100,7 @@ impl<'r> Prefetch<'_, '_, 'r> {
             return;
         }
         let mut path = self.search.path.clone();
-        let mut start = 0;
+        let (mut start, mut is_standard) = (0, false);
         let ends = name.match_indices('.').map(|(at, _)| at);
         for end in ends.chain([name.len()]) {
             self.lookups += path.len() as u64;
@@ -110,10 +112,8 @@ impl<'r> Prefetch<'_, '_, 'r> {
             let Some((directory, found)) = found else {
                 return;
             };
-            // What the standard library imports is not executed.
-            if self.search.standard.contains(&directory) {
-                return;
-            }
+            is_standard |= self.search.standard.contains(&directory);
+            let is_wanted = !is_standard || is_asked && end == name.len();
             let (source, below) = match found {
                 Found::Package(below, source) => (Some(source), vec![below]),
                 Found::Module(source) => (Some(source), Vec::new()),
@@ -122,11 +122,13 @@ impl<'r> Prefetch<'_, '_, 'r> {
             let is_package = !below.is_empty();
             path = below;
             if let Some(Source::Text(file) | Source::Compiled(_, file)) = source
+                && is_wanted
                 && self.seen.insert(name[..end].to_owned())
             {
                 self.waiting.push(Waiting {
                     name: name[..end].to_owned(),
                     is_package,
+                    is_standard,
                     file,
                 });
             }

@@ -1,6 +1,5 @@
 //! Which names a module has.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::failure::{Answer, Place};
@@ -58,7 +57,7 @@ impl<F: Files> Interpreter<'_, F> {
         if self.is_filled(module, name) || self.may_be_set(name) {
             return Answer::Unknown;
         }
-        self.binds(module, name, &mut HashSet::new())
+        self.binds(module, name, &mut Vec::new())
     }
 
     /// Whether something else may bind a name of a module: another that takes its place, or sets attributes of it.
@@ -72,11 +71,13 @@ impl<F: Files> Interpreter<'_, F> {
 
     /// Whether a module may have a name that its text does not bind.
     pub(super) fn may_be_set(&self, name: &str) -> bool {
-        OF_EVERY_MODULE.contains(&name) || self.patched.contains(name)
+        let is_special = name.starts_with("__") && OF_EVERY_MODULE.contains(&name);
+        is_special || self.patched.contains(name)
     }
 
-    fn binds(&mut self, module: &str, name: &str, seen: &mut HashSet<String>) -> Answer {
-        if !seen.insert(module.to_owned()) {
+    /// `seen` has the modules that were asked because others import all of their names.
+    fn binds(&mut self, module: &str, name: &str, seen: &mut Vec<String>) -> Answer {
+        if seen.iter().any(|it| it == module) {
             return Answer::No;
         }
         if seen.len() > MOST_STARS {
@@ -89,17 +90,19 @@ impl<F: Files> Interpreter<'_, F> {
                 _ => Answer::Unknown,
             };
         };
-        let reached = self.reached(module);
-        let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
         let is_in = |names: &[String]| names.binary_search_by(|it| it.as_str().cmp(name)).is_ok();
-        let is_dynamic = facts.dynamic_names_from.is_some_and(|it| !is_before(it));
+        let has_reached = |line| self.reached(module).is_none_or(|reached| reached >= line);
+        let is_dynamic = facts.dynamic_names_from.is_some_and(has_reached);
         if is_dynamic || is_in(&facts.answered) {
             return Answer::Unknown;
         }
         if is_in(&facts.names) {
             return Answer::Yes;
         }
+        seen.push(module.to_owned());
         self.lookups += facts.steps.len() as u64;
+        let reached = self.reached(module);
+        let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
         let mut answer = Answer::No;
         let of_module = facts.imports().filter(|it| it.called_from == 0);
         for import in of_module {
