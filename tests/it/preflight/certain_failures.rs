@@ -411,3 +411,39 @@ fn a_spark_application_needs_the_entry_point_of_spark() {
         );
     }
 }
+
+/// Without the program of its condition, such a loop never ends, and what follows it never starts.
+#[test]
+fn a_loop_waits_for_a_program_that_is_missing() {
+    for (script, expected) in [
+        (
+            "until curl -s db; do /usr/bin/cat; done; exec cat /opt",
+            true,
+        ),
+        (
+            "while ! nc -z db 1; do echo wait; done; exec cat /opt",
+            true,
+        ),
+        ("until cat /x; do echo wait; done; exec cat /opt", false),
+        ("while nc -z db 1; do echo wait; done; exec cat", false),
+        (
+            "until curl db; do i=$((i+1)); [ $i -gt 9 ] && break; done; exec cat",
+            false,
+        ),
+        (
+            "for i in 1 2; do curl db && break; done; exec cat /opt",
+            false,
+        ),
+        (
+            "if [ -n \"$WAIT\" ]; then until curl db; do :; done; fi; exec cat",
+            false,
+        ),
+    ] {
+        let container = format!(
+            "command: [bash, -c, '{script}']\nenv: [{{name: WAIT, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}}]"
+        );
+        let found = shown(&with_shell(&pod(&container, "")), "launch-program-missing");
+        let is_error = found.starts_with("launch-program-missing");
+        assert_eq!(is_error, expected, "{script}: {found}");
+    }
+}

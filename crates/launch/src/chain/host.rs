@@ -33,6 +33,10 @@ impl<'r> Host<'r> for Chain<'r, '_> {
         self.push_gap(message, cause);
     }
 
+    fn is_missing(&self, command: &Cause) -> bool {
+        self.missing.iter().any(|it| *it.cause == *command)
+    }
+
     fn file(&self, path: &str) -> Presence<'r> {
         if self.is_unknown(path) {
             return Presence::Unknown;

@@ -56,6 +56,9 @@ pub trait Host<'r> {
     /// Notes that something is not understood.
     fn gap(&mut self, cause: &Cause);
 
+    /// Whether the image certainly does not have the program of a command.
+    fn is_missing(&self, command: &Cause) -> bool;
+
     /// A file by its absolute path.
     fn file(&self, path: &str) -> Presence<'r>;
 

@@ -1,5 +1,7 @@
 //! `if`, `case` and loops.
 
+use std::rc::Rc;
+
 use super::interpreter::{Flow, Shell};
 use super::state::{Contents, State};
 use super::syntax::{Arm, List, Word};
@@ -139,6 +141,7 @@ impl Shell<'_, '_> {
                 flow = entered;
                 break;
             }
+            let waiting = (self.text.clone(), self.line);
             let continues = self.state.status.is_success().map(|it| it != until);
             let after = match continues {
                 Some(false) => Round::Done(Flow::Next),
@@ -163,17 +166,33 @@ impl Shell<'_, '_> {
                 break;
             }
             let weight = self.state.weight();
-            let is_stuck = self.state == before;
+            let output = self.state.output.clone();
+            let is_stuck = self.state == State { output, ..before };
             if is_stuck || round > MAX_ROUNDS || !self.spend(weight) {
                 if !is_stuck {
                     self.gap("a loop with too many rounds");
                 }
                 // A loop that changes nothing never ends, unless a `break` was not decided.
                 flow = Flow::Exit;
+                if is_stuck {
+                    self.end_at(waiting);
+                }
                 break;
             }
         }
         self.end_loop(flow, outer)
+    }
+
+    /// Ends the script at the condition of a loop that never ends, if that is a program which the image does not have.
+    fn end_at(&mut self, (text, line): (Rc<str>, usize)) {
+        let after = (
+            std::mem::replace(&mut self.text, text),
+            std::mem::replace(&mut self.line, line),
+        );
+        match self.host.is_missing(&self.command_cause()) {
+            true => self.state.status = Status::of(false),
+            false => (self.text, self.line) = after,
+        }
     }
 
     /// Runs the body once.

@@ -13,7 +13,7 @@ mod names;
 mod platform;
 mod search;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
@@ -107,13 +107,13 @@ pub struct Interpreter<'f, F: Files> {
     search: &'f Search<F::File>,
     modules: Table<F::File>,
     /// Names that modules put into `sys.modules`.
-    provided: BTreeSet<String>,
+    provided: HashSet<String>,
     /// Attributes that modules set on others.
-    patched: BTreeSet<String>,
+    patched: HashSet<String>,
     /// The last parts of the names of modules on which others set attributes by names that are not known.
-    filled: BTreeSet<String>,
+    filled: HashSet<String>,
     /// Functions that set attributes of the modules of their callers.
-    filling: BTreeSet<String>,
+    filling: HashSet<String>,
     /// Whether a module changes where modules are found.
     is_search_changed: bool,
     /// Whether the whole standard library is executed: a module that comes before one of its own may break it.
@@ -132,10 +132,10 @@ impl<'f, F: Files> Interpreter<'f, F> {
             files,
             search,
             modules: Table::default(),
-            provided: BTreeSet::new(),
-            patched: BTreeSet::new(),
-            filled: BTreeSet::new(),
-            filling: BTreeSet::new(),
+            provided: HashSet::new(),
+            patched: HashSet::new(),
+            filled: HashSet::new(),
+            filling: HashSet::new(),
             is_search_changed: !search.is_known,
             executes_standard: search.follows_standard || search.has_shadow(files),
             lookups: 0,
