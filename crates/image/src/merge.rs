@@ -59,7 +59,9 @@ impl<'a> RootFilesystem<'a> {
     /// # Errors
     /// As [`merge_within`](Self::merge_within).
     pub fn mount(&mut self, volumes: &'a LayerFacts, bounds: &Bounds) -> Result<()> {
-        self.add(volumes, NO_LAYER, bounds)
+        self.add(volumes, NO_LAYER, bounds)?;
+        self.removed.retain(|(_, layer)| *layer != NO_LAYER);
+        Ok(())
     }
 
     fn add(&mut self, layer: &'a LayerFacts, index: usize, bounds: &Bounds) -> Result<()> {

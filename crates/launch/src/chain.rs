@@ -147,6 +147,9 @@ impl<'r, 'k> Chain<'r, 'k> {
         let overlay = self.overlay;
         let is_ordinary = self.user.id.is_some_and(|it| it != 0) && !overlay.other_groups;
         let destination = self.root.destination(path);
+        if overlay.is_in_config_map(&destination) {
+            return true;
+        }
         let above = Path::new(&destination).ancestors().filter_map(Path::to_str);
         let nearest = above.clone().find_map(|it| self.root.resolve(it).ok());
         let made = above.take_while(|it| self.root.resolve(it).is_err());

@@ -131,6 +131,12 @@ impl Overlay {
         volumes.any(|volume| is_below(path, volume))
     }
 
+    /// Whether a path is in the volume of a ConfigMap, which is always mounted read-only.
+    pub(crate) fn is_in_config_map(&self, path: &str) -> bool {
+        let mut mounts = self.config_maps.keys();
+        mounts.any(|it| is_below(path, it)) && !self.hides(path)
+    }
+
     /// The environment, where the image has this one.
     pub(crate) fn environment(
         &self,

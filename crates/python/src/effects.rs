@@ -1,6 +1,7 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
 mod getattr;
+mod installs;
 mod meaning;
 mod names;
 mod own;
@@ -20,6 +21,7 @@ use crate::condition::{Constants, is_attribute};
 use crate::facts::{DynamicSubmodules, ModuleFacts, Step};
 use crate::lines::Lines;
 use crate::outline::Outline;
+use installs::installs;
 use meaning::Meaning;
 
 /// Methods of lists that change `sys.path`.
@@ -134,7 +136,11 @@ impl<'a> Effects<'a> {
         let text = outline.text().as_bytes();
         let is_in = |trick: &&str| memmem::find(text, trick.as_bytes()).is_some();
         let mut effects = Effects {
-            has_tricks: [WALRUS].iter().chain(&TRICKS).any(is_in),
+            has_tricks: [WALRUS]
+                .iter()
+                .chain(&TRICKS)
+                .chain(&installs::TEXTS)
+                .any(is_in),
             ..Effects::default()
         };
         effects.visit_body(body);
@@ -357,6 +363,9 @@ impl<'a> Effects<'a> {
     }
 
     fn call(&mut self, call: &'a ExprCall) {
+        if installs(call) {
+            self.change(Change::Path);
+        }
         if self.function.is_none() {
             match &*call.func {
                 Expr::Name(name) => drop(self.called.insert((self.is_main, &name.id))),

@@ -125,3 +125,52 @@ fn an_error_is_quoted_without_its_title() {
         assert!(out.contains("invalid requirement"), "{format}");
     }
 }
+
+/// Each stage fails for itself.
+#[test]
+fn an_ignored_finding_hides_none_of_another_place() {
+    let stage = "FROM python:3.13 AS s\nRUN pip install torch==2.4.1\n";
+    let ignored = stage.replace(
+        "RUN",
+        "# imgcheck: ignore[lint-never-built] it is never built\nRUN",
+    );
+    for (text, expected) in [
+        (format!("{ignored}{stage}"), vec![5]),
+        (format!("{stage}{ignored}"), vec![2]),
+        (format!("{stage}{stage}"), vec![2, 4]),
+        (format!("{ignored}{ignored}"), vec![]),
+    ] {
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let findings = report["files"][0]["findings"].as_array().unwrap().iter();
+        let lines = findings.map(|it| {
+            assert_eq!(it["rule"], "lint-never-built", "{text}");
+            it["location"]["line"].as_u64().unwrap()
+        });
+        assert_eq!(lines.collect::<Vec<_>>(), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_installation_that_may_fail_is_no_error() {
+    for (command, expected) in [
+        (
+            "pip install torch==2.4.1 || pip install torch==2.6.0",
+            false,
+        ),
+        ("pip install torch==2.4.1 || true", false),
+        ("pip install torch==2.4.1 || exit 1", true),
+        ("pip install torch==2.4.1 || { echo failed; exit 1; }", true),
+        ("apt-get update || true; pip install torch==2.4.1", true),
+    ] {
+        let text = format!("FROM python:3.13\nRUN {command}\n");
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-never-built"),
+            expected,
+            "{command}: {found}"
+        );
+    }
+}

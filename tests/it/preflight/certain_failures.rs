@@ -7,11 +7,19 @@ use super::{Input, containers, findings};
 
 /// The report on a manifest whose image is the sample with a shell.
 pub(super) fn with_shell(text: &str) -> Value {
+    with_programs(text, &["bash", "cat"])
+}
+
+/// The report on a manifest whose image is the sample with these programs.
+pub(super) fn with_programs(text: &str, names: &[&str]) -> Value {
     let input = Input::new(text);
     let archive = input.path().join("shell.tar");
     let config = json!({"Cmd": ["bash"], "Env": ["PATH=/usr/local/bin:/usr/bin:/bin"]});
-    let programs = ["usr/bin/bash", "usr/bin/cat"];
-    let programs = programs.map(crate::launch::archive::program).concat();
+    let paths = names.iter().map(|it| format!("usr/bin/{it}"));
+    let programs: Vec<_> = paths
+        .map(|it| crate::launch::archive::program(&it))
+        .collect();
+    let programs = programs.concat();
     crate::launch::archive::write(&archive, &config, &programs);
     input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
     input.json(&[]).1

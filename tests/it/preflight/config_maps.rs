@@ -1,6 +1,6 @@
 //! Files of ConfigMaps that are in the same input.
 
-use super::certain_failures::{shown, with_shell};
+use super::certain_failures::{shown, with_programs, with_shell};
 use super::kubernetes::pod;
 use super::{Input, containers, findings};
 
@@ -13,6 +13,9 @@ fn config_map(name: &str, text: &str) -> String {
     )
 }
 
+const PROGRAMS: [&str; 8] = [
+    "bash", "cat", "chmod", "chown", "cp", "dirname", "mkdir", "readlink",
+];
 const SCRIPTS: &str = "volumeMounts: [{name: v, mountPath: /scripts}]";
 const VOLUME: &str = "volumes: [{name: v, configMap: {name: m}}]";
 
@@ -54,6 +57,50 @@ fn a_script_of_a_config_map_is_read() {
     }
 }
 
+/// The kubelet mounts it read-only, lets the group of `fsGroup` read its files, and makes them links to files in a directory of their own.
+#[test]
+fn the_files_of_a_config_map_are_as_the_kubelet_writes_them() {
+    let private = "volumes: [{name: v, configMap: {name: m, defaultMode: 0440}}]";
+    let of_group = format!("{private}\nsecurityContext: {{fsGroup: 2000}}");
+    let user = format!("{SCRIPTS}\nsecurityContext: {{runAsUser: 1000, runAsGroup: 1000}}");
+    let run = "bash /scripts/run.sh";
+    let fails = "ends the script before it starts a program";
+    let missing = "deploy-path-missing";
+    let parent = "cd \"$(dirname \"$(readlink -f /scripts/run.sh)\")/..\" && exec cat run.sh";
+    for (start, mounts, volumes, expected) in [
+        (run, user.as_str(), of_group.as_str(), ""),
+        (
+            "chmod +x /scripts/run.sh && exec cat",
+            SCRIPTS,
+            VOLUME,
+            fails,
+        ),
+        ("chown -R 1000 /scripts && exec cat", SCRIPTS, VOLUME, fails),
+        ("mkdir -p /scripts/out && exec cat", SCRIPTS, VOLUME, fails),
+        (
+            "cp /scripts/run.sh /scripts/a && exec cat",
+            SCRIPTS,
+            VOLUME,
+            fails,
+        ),
+        (
+            "cat /scripts/..data/run.sh && exec cat",
+            SCRIPTS,
+            VOLUME,
+            "",
+        ),
+        (parent, SCRIPTS, VOLUME, ""),
+    ] {
+        let script = start.replace('\'', "''");
+        let container = format!("command: [bash, -c, '{script}']\n{mounts}");
+        let text = pod(&container, volumes) + &config_map("run.sh", "exec cat\n");
+        let report = with_programs(&text, &PROGRAMS);
+        let found = shown(&report, missing);
+        assert!(found.contains(expected), "{text}{found}");
+        assert!(!expected.is_empty() || found.is_empty(), "{text}{found}");
+    }
+}
+
 /// A program of Python is judged as one of the image is.
 #[test]
 fn a_program_of_a_config_map_is_judged() {
@@ -71,6 +118,9 @@ fn a_program_of_a_config_map_is_judged() {
     let (found, gaps, report) = judged("import json\n", "train.py");
     assert!(!found.contains("python-import-fails"), "{report}");
     assert_eq!(gaps, 0, "{report}");
+    let install = "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', 'install', 'nosuch'])\nimport nosuch\n";
+    let (found, _, report) = judged(install, "train.py");
+    assert!(!found.contains("python-import-fails"), "{report}");
     let (found, _, report) = judged("import json\n", "serve.py");
     assert!(found.contains("deploy-script-missing"), "{report}");
 }

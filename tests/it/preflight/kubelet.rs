@@ -107,6 +107,12 @@ data: {a: eA==}
 stringData: {b: x}
 ---
 apiVersion: v1
+kind: Secret
+type: kubernetes.io/service-account-token
+metadata: {name: t}
+data: {extra: eA==}
+---
+apiVersion: v1
 kind: ConfigMap
 metadata: {name: filled}
 ---
@@ -144,6 +150,7 @@ data: {only: x}
         (variable("secret", "s", "a", ""), ""),
         (variable("secret", "s", "b", ""), ""),
         (variable("secret", "s", "c", ""), "Secret s has no key `c`"),
+        (variable("secret", "t", "token", ""), ""),
         (variable("configMap", "other", "c", ""), ""),
         (variable("configMap", "filled", "c", ""), ""),
         (volume(&map("a")), ""),

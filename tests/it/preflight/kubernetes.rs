@@ -19,6 +19,33 @@ pub(super) fn pod(container: &str, spec: &str) -> String {
 
 pub(super) const GPU: &str = "resources: {limits: {nvidia.com/gpu: 1}}";
 
+/// Python adds the directory of a user's packages if it is there.
+#[test]
+fn a_volume_over_the_home_directory_may_bring_the_module() {
+    let volumes = "volumes: [{name: v, persistentVolumeClaim: {claimName: v}}]";
+    let container = |mount: &str, more: &str| {
+        format!(
+            "command: [python3, -c, import nosuch]\nvolumeMounts: [{{name: v, mountPath: {mount}}}]{more}"
+        )
+    };
+    let base = "\nenv: [{name: PYTHONUSERBASE, value: /packages}]";
+    for (mount, more, expected) in [
+        ("/root", "", false),
+        ("/root/.local", "", false),
+        ("/root/.cache", "", true),
+        ("/packages", base, false),
+        ("/packages", "", true),
+    ] {
+        let (_, report) = Input::new(&pod(&container(mount, more), volumes)).json(&[]);
+        let found = findings(containers(&report)[0]).join(" ");
+        assert_eq!(
+            found.contains("python-import-fails"),
+            expected,
+            "{mount}: {found}"
+        );
+    }
+}
+
 #[test]
 fn a_volume_over_the_search_path_of_python_may_bring_the_module() {
     let volumes = "volumes: [{name: code, persistentVolumeClaim: {claimName: code}}]";

@@ -14,6 +14,9 @@ use imgcheck_model::imports::ImportFailure;
 /// The variables that name directories with code.
 const SEARCH_PATHS: [&str; 3] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH"];
 
+/// Where packages of a user are, below HOME (CPython's `Lib/site.py`).
+const USER_BASE: &str = ".local";
+
 /// Gaps for variables that decide what is loaded and whose values are unknown, and for volumes over files that the process loads or
 /// over directories in which it searches.
 pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowledge) -> Vec<Gap> {
@@ -134,7 +137,10 @@ fn module_of<'a>(
     let own = is_from_here.then_some(launch.working_directory.as_str());
     let searched = failure.searched.iter().map(String::as_str);
     let searched = searched
-        .chain(directories(model, &["PYTHONPATH"]))
+        .chain(directories(
+            model,
+            &["PYTHONPATH", "PYTHONUSERBASE", "HOME"],
+        ))
         .chain(own);
     let name = failure.module.split('.').next().unwrap_or_default();
     let mut pairs =
@@ -145,7 +151,7 @@ fn module_of<'a>(
         let below = below.and_then(|it| it.strip_prefix('/'));
         let first = below.and_then(|it| it.split('/').next());
         is_below(directory, &mount.path)
-            || first.is_some_and(|it| it.trim_end_matches(".py") == name)
+            || first.is_some_and(|it| it == USER_BASE || it.trim_end_matches(".py") == name)
     })
 }
 

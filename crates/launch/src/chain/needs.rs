@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::Chain;
-use crate::knowledge::{Harmless, Needs};
+use crate::knowledge::{Changes, Harmless, Needs};
 use crate::locate::absolute;
 use crate::options::Given;
 use crate::process::Process;
@@ -54,8 +54,9 @@ impl Chain<'_, '_> {
             let makes = matches!(row.needs, Some(Needs::New)).then_some(files.written);
             return self.cannot_make(&makes.unwrap_or_default());
         }
+        let is_refused = self.refuses_attributes(row, &files.existing);
         let keeps = given.has(&["-n", "--no-clobber", "-u", "--update"]);
-        let is_refused = !keeps && self.refuses_target(row.needs, &files);
+        let is_refused = is_refused || !keeps && self.refuses_target(row.needs, &files);
         let (mut missing, others): (Vec<Operand>, Vec<Operand>) = files
             .existing
             .into_iter()
@@ -68,7 +69,7 @@ impl Chain<'_, '_> {
         if succeeds || files.is_one_enough && !others.is_empty() {
             return None;
         }
-        if !others.is_empty() {
+        if !others.is_empty() && !is_refused {
             self.stays_harmless(row, process, cause);
         }
         if let Some(file) = missing.first() {
@@ -96,6 +97,15 @@ impl Chain<'_, '_> {
             status: Status::Failure(None),
             ..Outcome::unknown()
         })
+    }
+
+    /// Whether the owner or the permissions of files cannot be changed: those of a ConfigMap.
+    fn refuses_attributes(&self, row: &Harmless, files: &[Operand]) -> bool {
+        let is_fixed = |it: &Operand| {
+            let destination = self.root.destination(&it.path);
+            self.overlay.is_in_config_map(&destination)
+        };
+        matches!(row.changes, Changes::Owner | Changes::Permissions) && files.iter().any(is_fixed)
     }
 
     /// Whether the user may not write what a program makes: in a directory, files with the names of the sources.

@@ -17,6 +17,8 @@ pub struct Command<'s> {
     pub redirects: &'s [Redirect],
     /// Whether it may not run: it is in a loop, after `||`, or depends on a condition that cannot be decided.
     pub conditional: bool,
+    /// Whether the script goes on if it fails: `||` follows, and what is behind that does not end it.
+    pub may_fail: bool,
     /// The conditions under which it runs.
     pub conditions: Vec<Condition<'s>>,
     /// Whether its output is piped to the next command.
@@ -55,6 +57,8 @@ const MAX_ARMS: usize = 100;
 struct Surroundings<'s> {
     /// Whether the command may not run for a reason that cannot be decided.
     is_open: bool,
+    /// Whether the script goes on if the command fails.
+    may_fail: bool,
     conditions: Vec<Condition<'s>>,
     loops: Vec<Loop<'s>>,
 }
@@ -104,16 +108,22 @@ impl<'s> Visitor<'s> {
     }
 
     fn item(&mut self, item: &'s Item, around: &Surroundings<'s>) {
-        self.pipeline(&item.first, around);
-        let mut around = around.clone();
+        let is_or = |(it, _): &(Connective, Pipeline)| *it == Connective::Or;
+        let last = item.rest.iter().rposition(is_or);
+        let last = last.filter(|at| !ends_script(&item.rest[*at].1));
+        let may_fail = |at: usize| around.may_fail || last.is_some_and(|last| at <= last);
+        let mut inside = around.clone();
+        inside.may_fail = may_fail(0);
+        self.pipeline(&item.first, &inside);
         let mut before = &item.first;
-        for (connective, pipeline) in &item.rest {
+        for (at, (connective, pipeline)) in item.rest.iter().enumerate() {
             if *connective == Connective::Or {
-                around = around.open();
+                inside = inside.open();
             } else if let Some(test) = test(before) {
-                around = around.with(Some(test));
+                inside = inside.with(Some(test));
             }
-            self.pipeline(pipeline, &around);
+            inside.may_fail = may_fail(at + 1);
+            self.pipeline(pipeline, &inside);
             before = pipeline;
         }
     }
@@ -134,6 +144,7 @@ impl<'s> Visitor<'s> {
                 words: words.iter().collect(),
                 redirects: &command.redirects,
                 conditional: around.is_open,
+                may_fail: around.may_fail,
                 conditions: match around.is_open {
                     true => Vec::new(),
                     false => around.conditions.clone(),
@@ -224,6 +235,26 @@ impl<'s> Command<'s> {
             _ => None,
         })
     }
+}
+
+/// Whether a pipeline may end the script, as in `|| { echo failed; exit 1; }`.
+fn ends_script(pipeline: &Pipeline) -> bool {
+    let of_list = |list: &List| {
+        let mut pipelines = list.iter().flat_map(|it| {
+            let rest = it.rest.iter().map(|(_, pipeline)| pipeline);
+            std::iter::once(&it.first).chain(rest)
+        });
+        pipelines.any(ends_script)
+    };
+    pipeline.commands.iter().any(|command| match &command.kind {
+        CommandKind::Simple { words, .. } => {
+            let program = words.first().and_then(Word::plain);
+            program.is_some_and(|it| matches!(it, "exit" | "false" | "return" | "kill"))
+        }
+        CommandKind::Group(list) | CommandKind::Subshell(list) => of_list(list),
+        CommandKind::Unknown(_) => true,
+        _ => false,
+    })
 }
 
 /// The condition that a pipeline before `&&` is, if it only tests something.

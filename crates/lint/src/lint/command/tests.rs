@@ -46,6 +46,28 @@ fn conditional_commands_are_recognized() {
 }
 
 #[test]
+fn commands_that_may_fail_are_recognized() {
+    for (text, expected) in [
+        ("a && b || c; d", "a b"),
+        ("a || b && c", "a"),
+        ("a || b || c", "a b"),
+        ("a || exit 1", ""),
+        ("a || { echo x; exit 1; }", ""),
+        ("a || (b; false)", ""),
+        ("a || b || exit 1", ""),
+        ("{ a; b; } || true; c", "a b"),
+        ("a; b && c", ""),
+    ] {
+        let script = instruction(text);
+        let list = script.parse().unwrap_or_default();
+        let all = commands(&list);
+        let found = all.iter().filter(|it| it.may_fail);
+        let found: Vec<&str> = found.filter_map(|it| it.words[0].plain()).collect();
+        assert_eq!(found.join(" "), expected, "{text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_parsed_hides_nothing_behind_it() {
     for (text, expected) in [
         (

@@ -143,7 +143,7 @@ impl State<'_> {
         (command, next): (&Command<'_>, Option<&Command<'_>>),
         session: &mut Session,
     ) -> Result<()> {
-        let mut conditional = command.conditional;
+        let mut conditional = command.conditional || command.may_fail;
         for condition in &command.conditions {
             let values = |name: &str| self.session_value(name, session);
             let text = |word: &Word| {

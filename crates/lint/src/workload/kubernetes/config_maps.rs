@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::pod::trimmed;
 use super::reader::Reader;
+use super::security_context::SecurityContext;
 use imgcheck_base::document::Node;
 use imgcheck_launch::{ConfigMapFile, ConfigMapVolume};
 
@@ -18,11 +19,16 @@ pub(super) fn mounted(
     pod: &Node,
     reader: &Reader,
 ) -> BTreeMap<String, ConfigMapVolume> {
+    let has_other_groups = SecurityContext::of(pod, container).has_other_groups();
     let mounts = container.items_of("volumeMounts").filter_map(|mount| {
         let name = mount.text_of("name")?;
         let mut volumes = pod.items_of("volumes");
         let volume = volumes.find(|it| it.text_of("name") == Some(name))?;
-        let files = files(volume.get("configMap")?, reader)?;
+        let mut files = files(volume.get("configMap")?, reader)?;
+        if has_other_groups {
+            let files = files.values_mut();
+            files.for_each(|it| it.mode = for_groups(it.mode));
+        }
         let volume = match (mount.text_of("subPath"), mount.get("subPathExpr")) {
             (_, Some(_)) => return None,
             (None | Some(""), None) => ConfigMapVolume::Directory(files),
@@ -54,6 +60,12 @@ fn files(source: &Node, reader: &Reader) -> Option<BTreeMap<String, ConfigMapFil
         }
     };
     files.filter(|it| !it.is_empty())
+}
+
+/// What everybody may do with a file here that a group of the container may: read it, as the kubelet lets `fsGroup` (`SetVolumeOwnership` in
+/// pkg/volume/volume_linux.go), and execute it if its mode says so.
+fn for_groups(mode: u32) -> u32 {
+    mode | 0o444 | (mode & 0o010) >> 3
 }
 
 /// Permission bits as YAML 1.1 writes numbers: `0755`, `0o755` or 493.

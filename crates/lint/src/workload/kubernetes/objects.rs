@@ -7,6 +7,9 @@ use crate::workload::kinds::Kinds;
 use crate::workload::placement::{Flavor, Placement};
 use imgcheck_base::document::Node;
 
+/// The type of a Secret with the token of a ServiceAccount.
+const TOKEN: &str = "kubernetes.io/service-account-token";
+
 /// The keys of a ConfigMap or Secret, each with its value if that is text and not secret.
 pub(super) type Data = BTreeMap<String, Option<String>>;
 
@@ -55,6 +58,8 @@ impl Objects {
         };
         let key = (metadata("namespace"), metadata("name"));
         match object.text_of("kind") {
+            // The controller of tokens adds keys to it.
+            Some("Secret") if object.text_of("type") == Some(TOKEN) => {}
             Some(kind @ ("ConfigMap" | "Secret")) => {
                 let key = (kind.to_owned(), key.0, key.1);
                 let known = self.data.entry(key).or_default();
