@@ -18,6 +18,28 @@ pub fn normalized(path: &str) -> String {
     components.join("/")
 }
 
+/// A path without `.` components, and without `..` where something is before it: `docker/../a` is `a`.
+///
+/// ```
+/// use imgcheck_base::lexical::simplified;
+/// assert_eq!(simplified("docker/../a/./b"), "a/b");
+/// assert_eq!(simplified("../a/../../b"), "../../b");
+/// assert_eq!(simplified("/a/.."), "/");
+/// ```
+pub fn simplified(path: &str) -> String {
+    let mut components: Vec<&str> = Vec::new();
+    for component in path.split('/').filter(|it| !matches!(*it, "" | ".")) {
+        let is_open = components.last().is_some_and(|it| *it != "..");
+        match component {
+            ".." if is_open => drop(components.pop()),
+            ".." if path.starts_with('/') => {}
+            component => components.push(component),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", components.join("/"))
+}
+
 /// The directory of an absolute path: `/` for a file in the root directory.
 pub fn directory_of(path: &str) -> &str {
     match path.rsplit_once('/') {

@@ -397,3 +397,52 @@ fn no_release_from_before_the_framework_is_proposed() {
     let helps: Vec<&str> = helps.filter(|it| it.contains("PyTorch")).collect();
     assert_eq!(helps, ["use PyTorch 2.11.0"]);
 }
+
+/// Without isolation, a build imports the PyTorch of the base image.
+#[test]
+fn a_base_image_brings_the_pytorch_that_a_build_imports() {
+    let command = "RUN pip install torch==2.6.0 flash-attn==2.7.4.post1";
+    for (base, flag, expected) in [
+        (
+            "pytorch/pytorch:2.6.0-cuda12.4-cudnn9-devel",
+            " --no-build-isolation",
+            false,
+        ),
+        ("vllm/vllm-openai:v0.9.0", " --no-build-isolation", false),
+        ("pytorch/pytorch:2.6.0-cuda12.4-cudnn9-devel", "", true),
+        (
+            "nvidia/cuda:12.4.1-devel-ubuntu22.04",
+            " --no-build-isolation",
+            true,
+        ),
+    ] {
+        let text = format!("FROM {base}\n{command}{flag}\n");
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-build-isolation"),
+            expected,
+            "{text}{found}"
+        );
+    }
+}
+
+/// `[tool.uv.pip] system = true` of the project is as good as `--system`.
+#[test]
+fn a_project_may_let_uv_install_into_the_system() {
+    let dockerfile =
+        "FROM python:3.12\nWORKDIR /app\nCOPY pyproject.toml .\nRUN uv pip install torch==2.6.0\n";
+    let project = "[project]\nname = 'a'\nversion = '1'\n";
+    for (table, expected) in [("[tool.uv.pip]\nsystem = true\n", false), ("", true)] {
+        let project = format!("{project}{table}");
+        let files = directory(&[("Dockerfile", dockerfile), ("pyproject.toml", &project)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-uv-environment"),
+            expected,
+            "{table}{found}"
+        );
+    }
+}

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::ignores::InlineIgnore;
 use super::text::Text;
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::lexical::simplified;
 use imgcheck_model::knowledge::Knowledge;
 
 /// The maximum size of all included files together, in bytes; each lookup counts as [`LOOK`] bytes.
@@ -55,7 +56,7 @@ impl<'c> Context<'c> {
         Context {
             knowledge,
             neighbours,
-            directory: directory.trim_end_matches("/.").to_owned(),
+            directory: simplified(directory),
             read: Cell::new(0),
             seen: Rc::default(),
             is_build_context: false,

@@ -94,7 +94,7 @@ impl Replacement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeverBuilt {
-    /// What no build is for: `variant` (the CUDA) or `python`; or `wheel`, a file for another Python.
+    /// What no build is for: `variant` (the CUDA) or `python`; `wheel`, a file for another Python; or `release`, a version that was never released.
     pub kind: String,
     /// The name of the package.
     pub name: String,
@@ -102,9 +102,9 @@ pub struct NeverBuilt {
     pub severity: Severity,
     /// The package.
     pub pin: Pin,
-    /// The CUDA or Python.
+    /// The CUDA, the Python or the version.
     pub requested: String,
-    /// What builds are for: CUDA versions, or ranges of Python.
+    /// What builds are for: CUDA versions, or ranges of Python; for `release` the releases of the same line.
     pub built_for: Vec<String>,
     /// The location of the package.
     pub location: Location,

@@ -21,7 +21,11 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let others = stages
         .iter()
         .flat_map(|stage| without_wheel(stage, knowledge));
+    let unreleased = stages
+        .iter()
+        .flat_map(|stage| never_released(stage, knowledge));
     for_cuda
+        .chain(unreleased)
         .chain(for_python)
         .chain(wheels)
         .chain(others)
@@ -56,6 +60,28 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
             &python,
             built_for,
         ))
+    };
+    certain.filter_map(fault).collect()
+}
+
+/// Frameworks of PyPI in a version between two releases that is none itself.
+fn never_released(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
+    let certain = stage.pins.iter().filter(|pin| {
+        let is_from_pypi = pin.manager == "pip" && pin.index.is_none() && pin.local.is_none();
+        let is_exact = pin.text.contains("==") && !pin.conditional && !pin.constraint;
+        is_from_pypi && is_exact && knowledge.is_framework(pin)
+    });
+    let fault = |pin: &Pin| {
+        let version = pin.version.as_deref().filter(|it| is_release(it))?;
+        let mut releases = knowledge.releases.iter().map(|it| it.version.as_str());
+        let has_older = releases.clone().any(|it| newer(version, it) == Some(true));
+        let has_newer = releases.any(|it| newer(it, version) == Some(true));
+        let is_none = has_older && has_newer && knowledge.releases_of(version).is_empty();
+        let line = format!("=={}.*", first_numbers(version, 2)?);
+        let beside = knowledge.releases_satisfying(&line);
+        let mut beside: Vec<String> = beside.into_iter().map(|it| it.version.clone()).collect();
+        beside.sort();
+        is_none.then(|| NeverBuilt::new("release", Severity::Error, pin, version, beside))
     };
     certain.filter_map(fault).collect()
 }

@@ -84,6 +84,14 @@ fn sets(stage: &Stage, pin: &Pin, setting: &str) -> bool {
     values(stage, pin, name).contains(&value)
 }
 
+/// Whether the base image has PyTorch, as far as is known.
+fn may_bring_torch(stage: &Stage, knowledge: &PinKnowledge) -> bool {
+    knowledge.kept_base(stage).is_some_and(|base| {
+        let is_known = knowledge.base_images(&base.repository).is_some();
+        !is_known || base.repository == knowledge.partners.official
+    })
+}
+
 impl Builds {
     /// A build that imports PyTorch, and does not see the installed one.
     fn isolated(
@@ -100,7 +108,7 @@ impl Builds {
         let frameworks = || stage.pins.iter().filter(|it| knowledge.is_framework(it));
         let is_later = frameworks().any(|it| it.command == pin.command)
             && !frameworks().any(|it| it.command < pin.command);
-        if is_later {
+        if is_later && !(pin.no_build_isolation && may_bring_torch(stage, knowledge)) {
             return Some(SourceBuild::new("isolated", Severity::Warning, pin));
         }
         if pin.no_build_isolation {

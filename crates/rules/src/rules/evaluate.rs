@@ -193,13 +193,10 @@ impl<'a> Evaluation<'a> {
             let consequence = element::consequence(&values);
             accounted.add(self.rule, severity, values);
             let key = self.text(&mut inner, self.rule.deduplicate_by.as_ref())?;
-            let finding = self.finding(&mut inner, Some(item), key.as_deref())?;
             // Another place needs its own correction, and may have its own ignore.
-            let place = finding
-                .location
-                .as_ref()
-                .map(|it| (it.file.clone(), it.line));
-            if key.is_none() || seen.insert((key, place)) {
+            let place = element::location(item.as_ref()).map(|it| (it.file, it.line));
+            if key.is_none() || seen.insert((key.clone(), place)) {
+                let finding = self.finding(&mut inner, Some(item), key.as_deref())?;
                 findings.push((consequence, finding));
             }
         }

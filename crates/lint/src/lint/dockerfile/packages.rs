@@ -17,6 +17,9 @@ use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
 use imgcheck_base::version::requirement::normalized;
 
+/// The table of a project that may say `system = true` (uv, "Settings").
+const UV_PIP: &str = "[tool.uv.pip]";
+
 impl State<'_> {
     /// Records what a command installs or removes.
     pub fn install(
@@ -124,14 +127,14 @@ impl State<'_> {
         }
     }
 
-    /// Notes `uv pip` without a virtual environment, which it needs unless `--system` or a variable says otherwise.
+    /// Notes `uv pip` without a virtual environment, which it needs unless `--system`, a variable or the project says otherwise.
     pub fn check_environment(
         &mut self,
         text: &Text<'_>,
         words: &[Argument],
         is_certain: bool,
         session: &Session,
-    ) {
+    ) -> Result<()> {
         const VARIABLES: [&str; 4] = [
             "CONDA_PREFIX",
             "UV_PYTHON",
@@ -140,9 +143,13 @@ impl State<'_> {
         ];
         let install = install::read(words, &|name| self.session_value(name, session));
         let Some(install) = install.filter(|it| is_certain && it.needs_environment) else {
-            return;
+            return Ok(());
         };
-        let may_find = self.has_environment
+        let project = absolute(self.directory(session), "pyproject.toml");
+        let project = self.origin(text, &project)?;
+        let is_configured = project.is_some_and(|(_, content)| content.contains(UV_PIP));
+        let may_find = is_configured
+            || self.has_environment
             || self.index_from.is_some()
             || session.active.is_some()
             || !self.environment().is_empty()
@@ -166,6 +173,7 @@ impl State<'_> {
                 location: text.location(first.span.start..last.span.end),
             });
         }
+        Ok(())
     }
 
     /// Notes versions that are arguments of the file and not of the stage.

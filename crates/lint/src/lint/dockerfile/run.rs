@@ -213,7 +213,7 @@ impl State<'_> {
             }
             return Ok(());
         }
-        self.check_environment(text, &words, is_certain, session);
+        self.check_environment(text, &words, is_certain, session)?;
         self.install(text, &words, conditional, session)
     }
 
