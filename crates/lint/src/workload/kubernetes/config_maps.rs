@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::pod::trimmed;
 use super::reader::Reader;
 use super::security_context::SecurityContext;
 use imgcheck_base::document::Node;
+use imgcheck_base::lexical::simplified;
 use imgcheck_launch::{ConfigMapFile, ConfigMapVolume};
 
 /// Permission bits of files for which the volume says nothing.
@@ -34,7 +34,7 @@ pub(super) fn mounted(
             (None | Some(""), None) => ConfigMapVolume::Directory(files),
             (Some(key), None) => ConfigMapVolume::File(files.get(key)?.clone()),
         };
-        Some((trimmed(mount.text_of("mountPath")?), volume))
+        Some((simplified(mount.text_of("mountPath")?), volume))
     });
     mounts.collect()
 }

@@ -16,6 +16,7 @@ use crate::workload::placement::Placement;
 use crate::workload::shape::{LISTS, containers_of};
 use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
+use imgcheck_base::lexical::simplified;
 use imgcheck_launch::Overlay;
 
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -195,7 +196,7 @@ impl<'p> Template<'p> {
                 empty: kind == Some("emptyDir")
                     && self.mounted.get(name) == Some(&1)
                     && container.at(["lifecycle", "postStart"]).is_none(),
-                path: trimmed(path),
+                path: simplified(path),
                 volume: name.to_owned(),
                 kind: match kind {
                     Some(kind) => kind.to_owned(),
@@ -302,7 +303,7 @@ impl<'p> Template<'p> {
                 let mut volumes = self.pod.items_of("volumes");
                 let volume = volumes.find(|it| it.text_of("name") == name);
                 let path = volume.and_then(|it| it.at(["hostPath", "path"])?.text());
-                path.is_some_and(|it| trimmed(it) == "/dev" || it.starts_with("/dev/nvidia"))
+                path.is_some_and(|it| simplified(it) == "/dev" || it.starts_with("/dev/nvidia"))
             })
     }
 
@@ -407,14 +408,6 @@ fn exec_actions(container: &Node, manifest: &Manifest) -> Vec<ExecAction> {
         })
     };
     FIELDS.into_iter().filter_map(action).collect()
-}
-
-/// A path without slashes at its end.
-pub(super) fn trimmed(path: &str) -> String {
-    match path.trim_end_matches('/') {
-        "" => "/".to_owned(),
-        path => path.to_owned(),
-    }
 }
 
 /// The resources that a container requests, and how much of each.
