@@ -446,3 +446,27 @@ fn a_project_may_let_uv_install_into_the_system() {
         );
     }
 }
+
+/// uv takes another Python than that of the base image, if a variable or a file says so.
+#[test]
+fn the_python_that_uv_takes_counts() {
+    let install = "RUN uv venv && uv pip install torch==2.4.1\n";
+    for (more, version, expected) in [
+        ("", "", true),
+        ("ENV UV_PYTHON=3.11\n", "", false),
+        ("ENV UV_PYTHON=3.14\n", "", true),
+        ("COPY .python-version .\n", "3.11\n", false),
+        ("COPY .python-version .\n", "cpython-3.11-linux\n", false),
+        ("", "3.11\n", true),
+    ] {
+        let text = format!("FROM python:3.13\nWORKDIR /app\n{more}{install}");
+        let files = directory(&[("Dockerfile", &text), (".python-version", version)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-never-built"),
+            expected,
+            "{more}{version}{found}"
+        );
+    }
+}

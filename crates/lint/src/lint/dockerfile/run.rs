@@ -189,7 +189,7 @@ impl State<'_> {
         }
         activate(&words, session);
         self.clone_repository(&words, session);
-        self.virtual_environment(&words);
+        self.virtual_environment(text, &words, session)?;
         if name == "cd" && words.len() == 2 {
             session.directory = Some(absolute(self.directory(session), &words[1].text));
         }

@@ -1,27 +1,35 @@
 //! Virtual environments, and the Python of each.
 
 use super::super::install::Argument;
+use super::super::text::Text;
 use super::super::words::option_and_value;
-use super::copies::place;
+use super::copies::{absolute, place};
+use super::session::Session;
 use super::state::{MAX_PARTS, State};
+use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
 
 impl State<'_> {
     /// Handles `python3.12 -m venv DIRECTORY`, `virtualenv -p python3.12 DIRECTORY` and `uv venv --python 3.12 DIRECTORY`.
-    pub fn virtual_environment(&mut self, words: &[Argument]) {
+    pub fn virtual_environment(
+        &mut self,
+        text: &Text<'_>,
+        words: &[Argument],
+        session: &Session,
+    ) -> Result<()> {
         let Some((program, rest)) = words.split_first().filter(|(it, _)| it.known) else {
-            return;
+            return Ok(());
         };
         let name = name_of(&program.text);
-        let text = |at: usize| rest.get(at).map_or("", |it| it.text.as_str());
+        let word = |at: usize| rest.get(at).map_or("", |it| it.text.as_str());
         self.has_environment |= makes_environment(name, rest);
-        let (options, default) = match (name, text(0), text(1)) {
+        let (options, default) = match (name, word(0), word(1)) {
             (python, "-m", "venv" | "virtualenv") if python.starts_with("python") => {
                 (rest.get(2..), version(python))
             }
             ("virtualenv", ..) => (Some(rest), Some(String::new())),
-            ("uv", "venv", _) => (rest.get(1..), Some(String::new())),
-            _ => return,
+            ("uv", "venv", _) => (rest.get(1..), self.python_of_uv(text, session)?),
+            _ => return Ok(()),
         };
         let mut python = default;
         let mut directories = Vec::new();
@@ -38,18 +46,41 @@ impl State<'_> {
                 _ => {}
             }
         }
-        let [directory] = directories.as_slice() else {
-            return;
+        let (environment, is_known) = match directories.as_slice() {
+            [directory] => (place(&directory.text), directory.known),
+            // `uv pip` finds `.venv`.
+            [] if name == "uv" && python.as_deref() != Some("") => {
+                let python = python.unwrap_or_else(|| UNKNOWN.to_owned());
+                self.stage.pythons.insert(String::new(), python);
+                return Ok(());
+            }
+            _ => return Ok(()),
         };
-        let environment = place(&directory.text);
-        match python.filter(|_| directory.known) {
+        match python.filter(|_| is_known) {
             Some(python) if self.stage.pythons.len() < MAX_PARTS => {
                 drop(self.stage.pythons.insert(environment, python));
             }
             _ => drop(self.stage.pythons.remove(&environment)),
         }
+        Ok(())
+    }
+
+    /// The Python that uv takes without `--python`: that of UV_PYTHON or of `.python-version`, or else the default one; `None` if it is
+    /// not known (uv, "Python versions").
+    fn python_of_uv(&self, text: &Text<'_>, session: &Session) -> Result<Option<String>> {
+        if let Some(named) = self.session_value("UV_PYTHON", session) {
+            return Ok(version(name_of(&named)));
+        }
+        let pinned = absolute(self.directory(session), ".python-version");
+        Ok(match self.origin(text, &pinned)? {
+            Some((_, content)) => version(content.lines().next().unwrap_or_default().trim()),
+            None => Some(String::new()),
+        })
     }
 }
+
+/// In place of a version that is not known.
+const UNKNOWN: &str = "unknown";
 
 /// Whether a command may make a virtual environment: by the name of a program or of a verb.
 fn makes_environment(name: &str, words: &[Argument]) -> bool {
