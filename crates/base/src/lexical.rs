@@ -5,17 +5,9 @@ use std::path::Path;
 /// A path from the root without empty, `.` or `..` components and without `/` at either end, never above the root. The root is the empty
 /// path.
 pub fn normalized(path: &str) -> String {
-    let mut components: Vec<&str> = Vec::new();
-    for component in path.split('/') {
-        match component {
-            "" | "." => {}
-            ".." => {
-                components.pop();
-            }
-            name => components.push(name),
-        }
-    }
-    components.join("/")
+    simplified(&format!("/{path}"))
+        .trim_start_matches('/')
+        .to_owned()
 }
 
 /// A path without `.` components, and without `..` where something is before it: `docker/../a` is `a`.

@@ -65,11 +65,7 @@ pub fn fed<T: Send, R: Send, P>(
 ) -> (P, Vec<R>) {
     let (sender, receiver) = mpsc::channel();
     let receiver = Mutex::new(receiver);
-    let next = || {
-        let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
-        receiver.recv().ok()
-    };
-    let run = || -> Vec<R> { iter::from_fn(next).map(&work).collect() };
+    let run = || -> Vec<R> { received(&receiver).map(&work).collect() };
     thread::scope(|scope| {
         let others = start(scope, threads, run);
         // The receiver outlives the sender, so nothing can be lost.
@@ -78,6 +74,14 @@ pub fn fed<T: Send, R: Send, P>(
         let mut results = run();
         results.extend(others.into_iter().flat_map(join));
         (produced, results)
+    })
+}
+
+/// What several threads take from a channel, until nobody sends any more. Who waits for an item keeps the lock.
+fn received<T>(receiver: &Mutex<mpsc::Receiver<T>>) -> impl Iterator<Item = T> {
+    iter::from_fn(|| {
+        let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+        receiver.recv().ok()
     })
 }
 
@@ -92,18 +96,11 @@ pub fn explore<T: Send, R: Send>(
     let (hand_over, items) = mpsc::channel();
     let (finish, results) = mpsc::channel();
     let items = Mutex::new(items);
-    let next = || {
-        let items = items.lock().unwrap_or_else(PoisonError::into_inner);
-        items.recv().ok()
-    };
-    // A thread that waits for an item keeps the lock.
     let ready = || items.try_lock().ok()?.try_recv().ok();
     let work = |item| catch_unwind(AssertUnwindSafe(|| work(item)));
     let run = || {
         let finish = finish.clone();
-        while let Some(item) = next() {
-            drop(finish.send(work(item)));
-        }
+        received(&items).for_each(|item| drop(finish.send(work(item))));
     };
     thread::scope(|scope| {
         start(scope, threads, run);

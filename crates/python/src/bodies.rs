@@ -6,8 +6,6 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use memchr::memmem;
-
 use crate::depth;
 use crate::scan::{Scanner, Token};
 
@@ -305,7 +303,7 @@ impl<'t> Bodies<'t> {
                 is_system || is_octal || is_trick || ends_operand
             }
             // `print "text"`
-            Token::String => [Token::Word, Token::Close].contains(&before) || is_command(text),
+            Token::String => [Token::Word, Token::Close].contains(&before),
             // `except X, e` and `raise X, "text"`
             Token::Comma => is_clause && self.brackets == 0,
             // `lambda (x, y):`
@@ -326,19 +324,11 @@ fn is_trick(text: &str) -> bool {
             | "addsitedir"
             | "__path__"
             | "declare_namespace"
-            | "pip"
             | "setattr"
             | "global_enum"
             | "_convert_"
             | "_convert"
     )
-}
-
-/// Whether a string may be a command, or a part of one, that installs packages, as [`Effects`](crate::effects::Effects) looks for.
-fn is_command(text: &str) -> bool {
-    const LONGEST: usize = 200;
-    let is_named = |it: &&str| memmem::find(text.as_bytes(), it.as_bytes()).is_some();
-    text.len() <= LONGEST && ["pip", "conda", "mamba", "uv"].iter().any(is_named)
 }
 
 /// Whether a name is usual for the module `sys`, as in [`is_attribute`](crate::condition::is_attribute).

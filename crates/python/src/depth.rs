@@ -26,30 +26,26 @@ pub(crate) enum Depth {
 }
 
 /// An upper bound for the depth of a source, by its tokens.
-///
-/// Between two commas of one pair of brackets, each operator, bracket or keyword can be a level below the one before.
 pub(crate) fn of(source: &str) -> Depth {
     let mut lexer = lexer::lex(source, Mode::Module);
-    let mut indents = 0_usize;
-    let mut open = Operators::default();
-    let mut most = 0;
+    let mut bound = Bound::default();
     loop {
-        match lexer.next_token() {
+        let token = match lexer.next_token() {
             TokenKind::EndOfFile => break,
-            TokenKind::Newline => open = Operators::default(),
-            TokenKind::Indent => indents += 1,
-            TokenKind::Dedent => indents = indents.saturating_sub(1),
-            TokenKind::Comma => open.separate(),
+            TokenKind::Newline => Token::Newline,
+            TokenKind::Indent => Token::Indent,
+            TokenKind::Dedent => Token::Dedent,
+            TokenKind::Comma => Token::Comma,
             TokenKind::Lpar
             | TokenKind::Lsqb
             | TokenKind::Lbrace
             | TokenKind::FStringStart
-            | TokenKind::TStringStart => open.enter(),
+            | TokenKind::TStringStart => Token::Open,
             TokenKind::Rpar
             | TokenKind::Rsqb
             | TokenKind::Rbrace
             | TokenKind::FStringEnd
-            | TokenKind::TStringEnd => open.leave(),
+            | TokenKind::TStringEnd => Token::Close,
             TokenKind::Name
             | TokenKind::String
             | TokenKind::Int
@@ -57,21 +53,22 @@ pub(crate) fn of(source: &str) -> Depth {
             | TokenKind::Comment
             | TokenKind::NonLogicalNewline
             | TokenKind::FStringMiddle
-            | TokenKind::TStringMiddle => {}
-            _ => open.add(),
-        }
-        most = most.max(open.all);
-        if indents > MOST_INDENTS || most > MOST_OPERATORS {
+            | TokenKind::TStringMiddle => continue,
+            _ => Token::Operator,
+        };
+        bound.add(token, 0);
+        if bound.is_exceeded() {
             return Depth::TooDeep;
         }
     }
-    match most + indents > FEW_OPERATORS {
-        true => Depth::Deep,
-        false => Depth::Shallow,
+    match bound.is_shallow() {
+        true => Depth::Shallow,
+        false => Depth::Deep,
     }
 }
 
-/// The same bound by the tokens of a [`Scanner`](crate::scan::Scanner), which are fewer: those that are not told apart count more.
+/// An upper bound for the depth of what was read so far: between two commas of one pair of brackets, each operator, bracket or keyword can be a
+/// level below the one before.
 #[derive(Default)]
 pub(crate) struct Bound {
     open: Operators,
@@ -101,6 +98,11 @@ impl Bound {
     /// Whether any thread can parse the source.
     pub fn is_shallow(&self) -> bool {
         self.most + self.most_indents <= FEW_OPERATORS
+    }
+
+    /// Whether it is too deep for any thread.
+    fn is_exceeded(&self) -> bool {
+        self.indents > MOST_INDENTS || self.most > MOST_OPERATORS
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a module binds, and what it does to the import system, anywhere in its source.
 
 mod getattr;
-mod installs;
 mod meaning;
 mod names;
 mod own;
@@ -19,9 +18,9 @@ use ruff_text_size::TextSize;
 use crate::bodies::GETATTR;
 use crate::condition::{Constants, is_attribute};
 use crate::facts::{DynamicSubmodules, ModuleFacts, Step};
+use crate::installs::{installs, may_install};
 use crate::lines::Lines;
 use crate::outline::Outline;
-use installs::installs;
 use meaning::Meaning;
 
 /// Methods of lists that change `sys.path`.
@@ -136,11 +135,7 @@ impl<'a> Effects<'a> {
         let text = outline.text().as_bytes();
         let is_in = |trick: &&str| memmem::find(text, trick.as_bytes()).is_some();
         let mut effects = Effects {
-            has_tricks: [WALRUS]
-                .iter()
-                .chain(&TRICKS)
-                .chain(&installs::TEXTS)
-                .any(is_in),
+            has_tricks: [WALRUS].iter().chain(&TRICKS).any(is_in) || may_install(outline.text()),
             ..Effects::default()
         };
         effects.visit_body(body);

@@ -12,6 +12,7 @@ mod depth;
 mod effects;
 mod exit;
 mod facts;
+mod installs;
 mod libraries;
 mod lines;
 mod mentions;

@@ -6,6 +6,7 @@ mod packages;
 mod public_faults;
 mod reports;
 mod system_pip;
+mod uv;
 
 use crate::program;
 use std::fs;

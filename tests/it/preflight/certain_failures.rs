@@ -330,40 +330,6 @@ fn a_gpu_by_a_number_that_the_container_does_not_get() {
     }
 }
 
-/// Nothing writes into an `emptyDir` that no other container mounts.
-#[test]
-fn an_empty_volume_hides_the_script() {
-    let mount =
-        "volumeMounts: [{name: v, mountPath: /usr/local/lib/python3.11/site-packages/torch}]";
-    let volumes = "volumes: [{name: v, emptyDir: {}}]";
-    let init = format!("initContainers: [{{name: i, image: IMAGE, {mount}}}]\n{volumes}");
-    let python = "command: [python3, /usr/local/lib/python3.11/site-packages/torch/version.py]";
-    let start = "lifecycle: {postStart: {exec: {command: [python3, -c, pass]}}}";
-    for (more, pod_fields, expected) in [
-        ("", volumes, true),
-        ("", init.as_str(), false),
-        (start, volumes, false),
-    ] {
-        let text = pod(&format!("{python}\n{mount}\n{more}"), pod_fields);
-        let (_, report) = Input::new(&text).json(&[]);
-        let containers = containers(&report);
-        let main = containers.iter().find(|it| it["role"] == "main").unwrap();
-        let found = main["findings"].as_array().unwrap();
-        let is_error =
-            |it: &Value| it["rule"] == "deploy-volume-hides-files" && it["severity"] == "error";
-        let errors = found.iter().any(is_error);
-        assert_eq!(errors, expected, "{found:?}");
-    }
-}
-
-/// A script may be written to `/tmp` before it is executed.
-#[test]
-fn an_empty_volume_for_temporary_files_hides_nothing() {
-    let container = "command: [bash, -c, 'cat > /tmp/a.py; exec python3 /tmp/a.py']\nvolumeMounts: [{name: v, mountPath: /tmp}]";
-    let (_, report) = Input::new(&pod(container, "volumes: [{name: v, emptyDir: {}}]")).json(&[]);
-    assert_eq!(shown(&report, "deploy-volume"), "");
-}
-
 #[test]
 fn nothing_is_written_to_a_root_filesystem_that_is_read_only() {
     for (more, expected) in [
@@ -384,24 +350,6 @@ fn nothing_is_written_to_a_root_filesystem_that_is_read_only() {
             "{more}: {found}"
         );
     }
-}
-
-/// The injector of Vault mounts its volume where an annotation asks for it.
-#[test]
-fn a_volume_that_a_webhook_adds_may_bring_a_script() {
-    let text = pod(
-        "command: [bash, -c, source /vault/secrets/env && exec cat]",
-        "",
-    );
-    let annotated = text.replacen(
-        "metadata: {",
-        "metadata: {annotations: {vault.hashicorp.com/agent-inject: 'true'}, ",
-        1,
-    );
-    assert_ne!(text, annotated);
-    let found = |text: &str| shown(&with_shell(text), "deploy-path-missing");
-    assert!(found(&text).starts_with("deploy-path-missing"));
-    assert!(!found(&annotated).starts_with("deploy-path-missing"));
 }
 
 /// The entry point of Spark gets `driver` or `executor`.

@@ -19,59 +19,6 @@ pub(super) fn pod(container: &str, spec: &str) -> String {
 
 pub(super) const GPU: &str = "resources: {limits: {nvidia.com/gpu: 1}}";
 
-/// Python adds the directory of a user's packages if it is there.
-#[test]
-fn a_volume_over_the_home_directory_may_bring_the_module() {
-    let volumes = "volumes: [{name: v, persistentVolumeClaim: {claimName: v}}]";
-    let container = |mount: &str, more: &str| {
-        format!(
-            "command: [python3, -c, import nosuch]\nvolumeMounts: [{{name: v, mountPath: {mount}}}]{more}"
-        )
-    };
-    let base = "\nenv: [{name: PYTHONUSERBASE, value: /packages}]";
-    for (mount, more, expected) in [
-        ("/root", "", false),
-        ("/root/.local", "", false),
-        ("/root/.cache", "", true),
-        ("/packages", base, false),
-        ("/packages", "", true),
-    ] {
-        let (_, report) = Input::new(&pod(&container(mount, more), volumes)).json(&[]);
-        let found = findings(containers(&report)[0]).join(" ");
-        assert_eq!(
-            found.contains("python-import-fails"),
-            expected,
-            "{mount}: {found}"
-        );
-    }
-}
-
-#[test]
-fn a_volume_over_the_search_path_of_python_may_bring_the_module() {
-    let volumes = "volumes: [{name: code, persistentVolumeClaim: {claimName: code}}]";
-    for (mount, rules, gaps) in [
-        ("/src", vec![], 1),
-        ("/src/train", vec![], 1),
-        ("/data", vec!["python-import-fails"], 0),
-    ] {
-        for start in [
-            "command: [python3, -m, train]\nworkingDir: /src",
-            "command: [python3, -m, train]\nenv: [{name: PYTHONPATH, value: /src}]",
-        ] {
-            let mounts = format!("{start}\nvolumeMounts: [{{name: code, mountPath: {mount}}}]");
-            let (_, report) = Input::new(&pod(&mounts, volumes)).json(&[]);
-            let container = containers(&report)[0];
-            let is_import = |it: &String| it.contains("python-import-fails");
-            let mut found = findings(container);
-            found.retain(is_import);
-            assert_eq!(found.len(), rules.len(), "{start} {mount}: {found:?}");
-            let count = container["gaps"].as_array().unwrap().iter();
-            let count = count.filter(|it| it["code"] == "overlay-unknown").count();
-            assert!(count >= gaps, "{start} {mount}: {container}");
-        }
-    }
-}
-
 /// A script that the image does not have comes from a volume, or Python ends at once. A finding leaves no gap.
 #[test]
 fn a_script_of_python_is_in_the_image_or_in_a_volume() {
@@ -390,34 +337,6 @@ fn secrets_are_gaps_only_if_they_decide_what_is_loaded() {
         let gaps = containers(&report)[0]["gaps"].as_array().unwrap();
         assert_eq!(gaps.len(), count, "{name}: {gaps:?}");
     }
-}
-
-#[test]
-fn a_volume_over_the_libraries_is_said() {
-    let mount = |path: &str| {
-        pod(
-            &format!("{GPU}\nvolumeMounts: [{{name: v, mountPath: {path}}}]"),
-            "volumes: [{name: v, emptyDir: {}}]",
-        )
-    };
-    let (code, report) = Input::new(&mount("/usr/local/")).json(&[]);
-    let container = containers(&report)[0];
-    assert_eq!(
-        (code, findings(container)[0].as_str()),
-        (0, "deploy-volume-hides-files 10:43")
-    );
-    let message = container["findings"][0]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("the emptyDir v at /usr/local hides /usr/local/"),
-        "{message}"
-    );
-    let gaps = container["gaps"].as_array().unwrap();
-    assert!(
-        gaps.iter().any(|it| it["code"] == "overlay-unknown"),
-        "{gaps:?}"
-    );
-    let (code, report) = Input::new(&mount("/data")).json(&["--strict"]);
-    assert_eq!((code, findings(containers(&report)[0])), (0, vec![]));
 }
 
 /// USER of the image is looked up when the Pod does not say `runAsUser`.

@@ -11,6 +11,7 @@ mod refused;
 mod related;
 mod reports;
 mod slurm;
+mod volumes;
 
 use std::fs;
 use std::path::Path;

@@ -54,9 +54,9 @@ impl Chain<'_, '_> {
             let makes = matches!(row.needs, Some(Needs::New)).then_some(files.written);
             return self.cannot_make(&makes.unwrap_or_default());
         }
-        let is_refused = self.refuses_attributes(row, &files.existing);
         let keeps = given.has(&["-n", "--no-clobber", "-u", "--update"]);
-        let is_refused = is_refused || !keeps && self.refuses_target(row.needs, &files);
+        let is_refused = self.refuses_attributes(row, &files.existing)
+            || !keeps && self.refuses_target(row.needs, &files);
         let (mut missing, others): (Vec<Operand>, Vec<Operand>) = files
             .existing
             .into_iter()

@@ -64,7 +64,7 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     certain.filter_map(fault).collect()
 }
 
-/// Frameworks of PyPI in a version between two releases that is none itself.
+/// Pins of a release that does not exist, though older and newer ones do.
 fn never_released(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let certain = stage.pins.iter().filter(|pin| {
         let is_from_pypi = pin.manager == "pip" && pin.index.is_none() && pin.local.is_none();

@@ -41,6 +41,12 @@ pub(super) fn is_pod(node: &Node) -> bool {
     node.items_of("containers").any(has_image)
 }
 
+/// A volume of a Pod.
+pub(super) fn volume<'p>(pod: &'p Node, name: &str) -> Option<&'p Node> {
+    let mut volumes = pod.items_of("volumes");
+    volumes.find(|it| it.text_of("name") == Some(name))
+}
+
 /// The containers in the lists of a Pod's specification.
 pub(super) fn containers_of(pod: &Node) -> impl Iterator<Item = &Node> {
     LISTS.iter().flat_map(|(list, _)| pod.items_of(list))

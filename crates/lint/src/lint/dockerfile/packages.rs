@@ -145,11 +145,7 @@ impl State<'_> {
         let Some(install) = install.filter(|it| is_certain && it.needs_environment) else {
             return Ok(());
         };
-        let project = absolute(self.directory(session), "pyproject.toml");
-        let project = self.origin(text, &project)?;
-        let is_configured = project.is_some_and(|(_, content)| content.contains(UV_PIP));
-        let may_find = is_configured
-            || self.has_environment
+        let may_find = self.has_environment
             || self.index_from.is_some()
             || session.active.is_some()
             || !self.environment().is_empty()
@@ -165,6 +161,7 @@ impl State<'_> {
             && self.stage.uv_without_environment.is_empty()
             && !VARIABLES.into_iter().any(is_set)
             && let Some((first, last)) = span
+            && !self.configures_uv(text, session)?
         {
             let shown = words.iter().map(|it| it.text.as_str());
             let shown: Vec<&str> = shown.skip_while(|it| *it != "uv").take(3).collect();
@@ -174,6 +171,13 @@ impl State<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Whether the project in the working directory says how `uv pip` works.
+    fn configures_uv(&self, text: &Text<'_>, session: &Session) -> Result<bool> {
+        let project = absolute(self.directory(session), "pyproject.toml");
+        let project = self.origin(text, &project)?;
+        Ok(project.is_some_and(|(_, content)| content.contains(UV_PIP)))
     }
 
     /// Notes versions that are arguments of the file and not of the stage.

@@ -28,10 +28,10 @@ impl State<'_> {
                 (rest.get(2..), version(python))
             }
             ("virtualenv", ..) => (Some(rest), Some(String::new())),
-            ("uv", "venv", _) => (rest.get(1..), self.python_of_uv(text, session)?),
+            ("uv", "venv", _) => (rest.get(1..), None),
             _ => return Ok(()),
         };
-        let mut python = default;
+        let mut named = None;
         let mut directories = Vec::new();
         let mut options = options.unwrap_or_default().iter();
         while let Some(word) = options.next() {
@@ -39,13 +39,18 @@ impl State<'_> {
             match option {
                 "-p" | "--python" => {
                     let next = || options.next().map(|it| it.text.as_str());
-                    python = joined.or_else(next).and_then(|it| version(name_of(it)));
+                    named = joined.or_else(next).map(|it| version(name_of(it)));
                 }
                 "--prompt" if joined.is_none() => drop(options.next()),
                 _ if !word.text.starts_with('-') => directories.push(word),
                 _ => {}
             }
         }
+        let python = match named {
+            Some(python) => python,
+            None if name == "uv" => self.python_of_uv(text, session)?,
+            None => default,
+        };
         let (environment, is_known) = match directories.as_slice() {
             [directory] => (place(&directory.text), directory.known),
             // `uv pip` finds `.venv`.

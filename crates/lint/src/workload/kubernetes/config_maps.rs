@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use super::reader::Reader;
 use super::security_context::SecurityContext;
+use crate::workload::shape::volume;
 use imgcheck_base::document::Node;
 use imgcheck_base::lexical::simplified;
 use imgcheck_launch::{ConfigMapFile, ConfigMapVolume};
@@ -21,9 +22,7 @@ pub(super) fn mounted(
 ) -> BTreeMap<String, ConfigMapVolume> {
     let has_other_groups = SecurityContext::of(pod, container).has_other_groups();
     let mounts = container.items_of("volumeMounts").filter_map(|mount| {
-        let name = mount.text_of("name")?;
-        let mut volumes = pod.items_of("volumes");
-        let volume = volumes.find(|it| it.text_of("name") == Some(name))?;
+        let volume = volume(pod, mount.text_of("name")?)?;
         let mut files = files(volume.get("configMap")?, reader)?;
         if has_other_groups {
             let files = files.values_mut();

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::reader::Reader;
 use crate::workload::facts::MissingKey;
+use crate::workload::shape::volume;
 use imgcheck_base::document::Node;
 
 /// Keys that a container needs, and that their objects of the input lack. An object without any key is left to who fills it.
@@ -48,14 +49,10 @@ pub(super) fn missing(container: &Node, pod: &Node, reader: &Reader) -> Vec<Miss
 }
 
 /// The volumes that a container mounts, and the sources of those that are projected.
-fn sources<'p>(container: &Node, pod: &'p Node) -> impl Iterator<Item = &'p Node> {
+fn sources<'p>(container: &'p Node, pod: &'p Node) -> impl Iterator<Item = &'p Node> {
     let mounts = container.items_of("volumeMounts");
-    let names: BTreeSet<_> = mounts
-        .filter_map(|it| it.text_of("name"))
-        .map(str::to_owned)
-        .collect();
-    let volumes = pod.items_of("volumes");
-    let mounted = volumes.filter(move |it| it.text_of("name").is_some_and(|it| names.contains(it)));
+    let names: BTreeSet<&str> = mounts.filter_map(|it| it.text_of("name")).collect();
+    let mounted = names.into_iter().filter_map(|it| volume(pod, it));
     mounted.flat_map(|volume| {
         let projected = volume.get("projected").into_iter();
         std::iter::once(volume).chain(projected.flat_map(|it| it.items_of("sources")))

@@ -13,7 +13,7 @@ use crate::workload::facts::{
     Unknown, Variable, may_set_path, patterns,
 };
 use crate::workload::placement::Placement;
-use crate::workload::shape::{LISTS, containers_of};
+use crate::workload::shape::{LISTS, containers_of, volume};
 use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_base::lexical::simplified;
@@ -179,8 +179,7 @@ impl<'p> Template<'p> {
         let mount = |mount: &Node| {
             let path = mount.text_of("mountPath")?;
             let name = mount.text_of("name").unwrap_or_default();
-            let mut volumes = self.pod.items_of("volumes");
-            let volume = volumes.find(|it| it.text_of("name") == Some(name));
+            let volume = volume(self.pod, name);
             let kinds = volume.into_iter().flat_map(Node::entries);
             let kind = kinds
                 .filter_map(|(key, _)| key.text())
@@ -220,8 +219,7 @@ impl<'p> Template<'p> {
         let Some(mount) = mounts.iter().find(|it| it.path == SHARED_MEMORY) else {
             return true;
         };
-        let mut volumes = self.pod.items_of("volumes");
-        let volume = volumes.find(|it| it.text_of("name") == Some(&mount.volume));
+        let volume = volume(self.pod, &mount.volume);
         let directory = volume.and_then(|it| it.get("emptyDir"));
         let directory = directory.filter(|it| it.text_of("medium") == Some("Memory"));
         let size = directory.and_then(|it| it.text_of("sizeLimit"));
@@ -299,9 +297,7 @@ impl<'p> Template<'p> {
         let mut mounts = container.items_of("volumeMounts");
         self.security(container).is_set("privileged")
             && mounts.any(|mount| {
-                let name = mount.text_of("name");
-                let mut volumes = self.pod.items_of("volumes");
-                let volume = volumes.find(|it| it.text_of("name") == name);
+                let volume = mount.text_of("name").and_then(|it| volume(self.pod, it));
                 let path = volume.and_then(|it| it.at(["hostPath", "path"])?.text());
                 path.is_some_and(|it| simplified(it) == "/dev" || it.starts_with("/dev/nvidia"))
             })
