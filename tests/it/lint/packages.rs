@@ -288,8 +288,9 @@ fn removed_packages_are_not_compared_later() {
     let install = "pip install torch==2.4.0 torchvision==0.19.0";
     for (between, expected) in [
         ("true", 2),
-        ("pip uninstall -y torch torchvision", 1),
-        ("uv pip uninstall --system torchvision torch || true", 1),
+        ("pip uninstall -y torch torchvision", 0),
+        ("uv pip uninstall --system torchvision torch || true", 0),
+        ("pip uninstall -y torchvision", 1),
         ("/opt/other/bin/pip uninstall -y torch torchvision", 2),
         ("pip uninstall -y numpy", 2),
     ] {
@@ -424,6 +425,32 @@ fn a_base_image_brings_the_pytorch_that_a_build_imports() {
             found.contains("lint-build-isolation"),
             expected,
             "{text}{found}"
+        );
+    }
+}
+
+/// flash-attn without its CUDA part needs no compiler: a wheel of its releases, or nothing.
+#[test]
+fn a_build_may_leave_its_cuda_part_out() {
+    let image = "nvidia/cuda:12.4.1-runtime-ubuntu22.04";
+    let skips = "FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE";
+    for (variables, version, expected) in [
+        ("", "2.7.3", true),
+        (skips, "2.7.3", false),
+        (skips, "2.0.6", false),
+        (skips, "2.0.5", true),
+        ("FLASH_ATTENTION_SKIP_CUDA_BUILD=1", "2.7.3", true),
+    ] {
+        let text = format!(
+            "FROM {image}\nRUN pip install torch==2.6.0\nRUN {variables} pip install --no-build-isolation flash-attn=={version}\n"
+        );
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-no-compiler"),
+            expected,
+            "{variables} {version} {found}"
         );
     }
 }

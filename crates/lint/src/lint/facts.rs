@@ -135,9 +135,12 @@ pub struct Pin {
     pub marker: Option<String>,
     /// Whether a later command of the stage replaces or removes it.
     pub replaced: bool,
+    /// Whether a later command of the stage removes it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// Whether it is only a constraint (`-c constraints.txt`).
     pub constraint: bool,
-    /// Whether it is installed without its dependencies (`--no-deps`).
+    /// Whether its dependencies are not installed as it requires them (`--no-deps`, overrides of uv).
     pub alone: bool,
     /// Whether its command replaces an installed version by a newer one (`--upgrade`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -146,6 +149,9 @@ pub struct Pin {
     pub present: bool,
     /// Whether its build sees the installed packages (`--no-build-isolation`).
     pub no_build_isolation: bool,
+    /// Whether uv builds it after the packages that its build needs, or gives them to the build.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub prepared: bool,
     /// Variables that its command or an earlier one of the same script sets: `FORCE_CUDA=1 pip install …`.
     pub variables: BTreeMap<String, String>,
     /// Options that its command passes to the build: `--cuda_ext` of `python setup.py install --cuda_ext`.
@@ -157,6 +163,14 @@ pub struct Pin {
     pub text: String,
     /// Its location.
     pub location: Location,
+}
+
+impl Pin {
+    /// Notes which packages uv takes as an override says, whatever requires them.
+    pub fn override_by(&mut self, names: &[String]) {
+        self.alone |= !names.is_empty();
+        self.conditional |= names.contains(&self.name);
+    }
 }
 
 /// An environment variable.

@@ -91,8 +91,11 @@ pub fn packages(text: &Text<'_>) -> Result<Vec<Pin>> {
     for pin in &pins {
         *count.entry(pin.name.clone()).or_default() += 1;
     }
+    let manifest = table.get_ref().get("manifest");
+    let has_overrides = manifest.is_some_and(|it| it.get_ref().get("overrides").is_some());
     for pin in &mut pins {
         pin.conditional |= count[&pin.name] > 1;
+        pin.alone |= has_overrides;
     }
     Ok(pins)
 }

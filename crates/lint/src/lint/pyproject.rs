@@ -4,6 +4,7 @@ mod groups;
 mod pixi;
 mod poetry;
 mod reader;
+mod uv;
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use toml::de::{DeTable, DeValue};
 use self::groups::{Group, Include, included};
 use self::poetry::specifier_of;
 use self::reader::{Reader, Value};
+use self::uv::Settings;
 use super::context::Context;
 use super::facts::{Pin, Stage};
 use super::install::Project;
@@ -50,7 +52,16 @@ pub fn project(text: &Text<'_>, project: &Project) -> Result<Vec<Pin>> {
             .filter(|group| is_chosen(&group))
             .flat_map(|group| group.pins),
     );
+    let settings = Settings::of(&reader);
+    pins.iter_mut().for_each(|it| settings.apply(it));
     Ok(pins)
+}
+
+/// Notes what the settings of a project say about packages that its lock file names.
+pub fn configure(text: &Text<'_>, pins: &mut [Pin]) -> Result<()> {
+    let settings = Settings::of(&reader(text, true)?);
+    pins.iter_mut().for_each(|it| settings.apply(it));
+    Ok(())
 }
 
 /// Reads a pyproject.toml.
@@ -75,10 +86,15 @@ fn stages(
     context: &Context<'_>,
 ) -> Result<Vec<Stage>> {
     let text = reader.text;
+    let settings = Settings::of(reader);
+    let installed = |mut pin: Pin| {
+        settings.apply(&mut pin);
+        pin
+    };
     let mut main = Recorder::new(context);
     main.command();
     for pin in packages {
-        main.add(pin, text)?;
+        main.add(installed(pin), text)?;
     }
     if groups.len() > MAX_GROUPS {
         let problem = format!("more than {MAX_GROUPS} groups of dependencies");
@@ -89,7 +105,7 @@ fn stages(
     for group in &groups {
         let mut recorder = main.clone();
         for pin in group.pins.iter().chain(included(group, &groups)) {
-            recorder.add(pin.clone(), text)?;
+            recorder.add(installed(pin.clone()), text)?;
         }
         recorders.push(recorder);
         if let Some(problem) = too_many(recorders.iter()) {

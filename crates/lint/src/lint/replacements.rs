@@ -130,7 +130,10 @@ impl<'s> Installed<'s> {
 
     /// Packages of which an earlier command installs a different version.
     fn over_earlier(&self) -> Vec<Replacement> {
-        let requested = self.pins.iter().filter(|pin| !pin.constraint);
+        let requested = self
+            .pins
+            .iter()
+            .filter(|pin| !pin.constraint && !pin.removed);
         let (earlier, kept): (Vec<&Pin>, Vec<&Pin>) = requested.partition(|pin| pin.replaced);
         let replacement = |pin: &Pin| {
             let other = earlier.iter().find(|other| is_replaced_by(other, pin))?;
@@ -152,7 +155,9 @@ impl<'s> Installed<'s> {
         let pin = self.stage.pins.iter().find(is_unversioned)?;
         let earlier = self.pins.iter().filter(|it| knowledge.is_framework(it));
         let mut earlier = earlier.filter(|it| {
-            it.environment == pin.environment && it.command < pin.command && !it.constraint
+            it.environment == pin.environment
+                && it.command < pin.command
+                && !(it.constraint || it.removed)
         });
         let (other, newest) = earlier.find_map(|it| {
             // pip sees a package of another manager as installed, and keeps it unless it upgrades.

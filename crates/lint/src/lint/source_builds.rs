@@ -101,7 +101,7 @@ impl Builds {
         build: &Build,
         knowledge: &PinKnowledge,
     ) -> Option<SourceBuild> {
-        if build.imports_torch != Some(true) {
+        if build.imports_torch != Some(true) || pin.prepared {
             return None;
         }
         // pip builds all that it installs before it installs the first.
@@ -145,7 +145,9 @@ impl Builds {
         build: &Build,
         knowledge: &PinKnowledge,
     ) -> Option<SourceBuild> {
+        let is_left_out = |it: &String| sets(stage, pin, it);
         let is_needed = match build.needs_nvcc.as_str() {
+            _ if build.nvcc_unless.as_ref().is_some_and(is_left_out) => false,
             "always" | "without_release_wheel" => true,
             "gpu_or" | "on_request" => is_requested(stage, pin, build),
             _ => false,

@@ -101,7 +101,10 @@ impl<'c> Recorder<'c> {
         earlier
             .filter(|earlier| component.is_none_or(|it| earlier.component == it))
             .filter(|earlier| earlier.environment == environment)
-            .for_each(|earlier| earlier.replaced = true);
+            .for_each(|earlier| {
+                earlier.replaced = true;
+                earlier.removed = true;
+            });
     }
 
     /// Adds what another stage has in an environment, which is copied to one here.

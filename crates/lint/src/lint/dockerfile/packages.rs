@@ -38,7 +38,7 @@ impl State<'_> {
         };
         if install.manager == "pip" {
             self.configure_index(text, &mut install, session)?;
-            self.add_constraints(&mut install, words, session);
+            self.add_files_of_variables(&mut install, words, session);
         }
         if !conditional && !session.conditional {
             self.check_arguments(text, &install, session);
@@ -58,6 +58,7 @@ impl State<'_> {
             }));
         }
         let unread = self.files(text, &install, session, &mut pins)?;
+        self.override_pins(text, &install, session, &mut pins)?;
         for file in unread {
             if !self.stage.unread.iter().any(|it| it.text == file.text) {
                 self.stage.unread.push(file);
@@ -92,11 +93,15 @@ impl State<'_> {
         let no_build_isolation = install.no_build_isolation
             || sets("PIP_NO_BUILD_ISOLATION")
             || sets("UV_NO_BUILD_ISOLATION");
+        // `uv sync` builds what needs the environment after all others.
+        let is_locked = install.projects.iter().any(|it| it.locked);
         for mut pin in pins {
             pin.environment = place.clone();
             pin.conditional |= conditional || session.conditional;
-            pin.alone = install.alone;
-            pin.no_build_isolation = no_build_isolation;
+            pin.alone |= install.alone;
+            pin.no_build_isolation =
+                no_build_isolation || install.no_build_isolation_of.contains(&pin.name);
+            pin.prepared |= pin.no_build_isolation && is_locked;
             if pin.manager == "pip" {
                 pin.variables = variables.clone();
                 pin.build_options = install.build_options.clone();
@@ -106,25 +111,54 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds the constraints that a variable names.
-    fn add_constraints(&self, install: &mut Install, words: &[Argument], session: &Session) {
-        let variable = match install.uv {
-            true => "UV_CONSTRAINT",
-            false => "PIP_CONSTRAINT",
-        };
-        let mut own = install.variables.iter();
-        let own = own.find(|(name, _)| name == variable);
-        let value = own.map(|(_, value)| value.clone());
-        let value = value.or_else(|| self.session_value(variable, session));
-        let files = value.iter().flat_map(|it| it.split_whitespace());
+    /// Adds the constraints and overrides that variables name.
+    fn add_files_of_variables(&self, install: &mut Install, words: &[Argument], session: &Session) {
         let word = words.first().cloned().unwrap_or_default();
-        for file in files {
-            let file = Argument {
+        let files = |variable: &str, own: &[(String, String)]| {
+            let own = own.iter().find(|(name, _)| name == variable);
+            let value = own.map(|(_, value)| value.clone());
+            let value = value.or_else(|| self.session_value(variable, session));
+            let value = value.unwrap_or_default();
+            let files = value.split_whitespace().map(|file| Argument {
                 text: file.to_owned(),
                 ..word.clone()
-            };
-            install.files.push((file, true));
+            });
+            files.collect::<Vec<_>>()
+        };
+        let constraints = match install.uv {
+            true => files("UV_CONSTRAINT", &install.variables),
+            false => files("PIP_CONSTRAINT", &install.variables),
+        };
+        let constraints = constraints.into_iter().map(|file| (file, true));
+        install.files.extend(constraints);
+        if install.uv {
+            let overrides = files("UV_OVERRIDE", &install.variables);
+            install.overrides.extend(overrides);
         }
+    }
+
+    /// Notes which packages uv takes as a file of overrides says. Of a file that is not in the build context, that is unknown.
+    fn override_pins(
+        &self,
+        text: &Text<'_>,
+        install: &Install,
+        session: &Session,
+        pins: &mut [Pin],
+    ) -> Result<()> {
+        let context = self.recorder.context();
+        for file in &install.overrides {
+            let Some((path, content)) = self.beside(text, session, &file.text)? else {
+                pins.iter_mut().for_each(|pin| pin.conditional = true);
+                continue;
+            };
+            let other = context.name(&path);
+            let other = context.text(&other, &content)?;
+            let mut gathered = Gathered::default();
+            requirements::gather(&other, &path, context, false, &mut gathered)?;
+            let names: Vec<String> = gathered.pins.into_iter().map(|it| it.name).collect();
+            pins.iter_mut().for_each(|pin| pin.override_by(&names));
+        }
+        Ok(())
     }
 
     /// Notes `uv pip` without a virtual environment, which it needs unless `--system`, a variable or the project says otherwise.
@@ -282,13 +316,28 @@ impl State<'_> {
                 _ => lock::packages(&other),
             };
             // What is wrong with the project itself is told where it is linted.
-            let pins = pins.unwrap_or_default();
+            let mut pins = pins.unwrap_or_default();
+            if *file == "uv.lock" {
+                self.configure_locked(text, &directory, &mut pins)?;
+            }
             // A pyproject.toml may leave the requirements to the other files.
             if !pins.is_empty() || file.ends_with(".lock") {
                 return Ok(pins);
             }
         }
         Ok(Vec::new())
+    }
+
+    /// Notes what the settings of a project say about the packages of its lock file.
+    fn configure_locked(&self, text: &Text<'_>, directory: &str, pins: &mut [Pin]) -> Result<()> {
+        let project = self.origin(text, &format!("{directory}/pyproject.toml"))?;
+        if let Some((path, content)) = project {
+            let context = self.recorder.context();
+            let name = context.name(&path);
+            // What is wrong with the project itself is told where it is linted.
+            let _ = pyproject::configure(&context.text(&name, &content)?, pins);
+        }
+        Ok(())
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Install {
     pub packages: Vec<Argument>,
     /// Requirements files, and whether they are only constraints.
     pub files: Vec<(Argument, bool)>,
+    /// Files of requirements that uv takes as they say, whatever requires the packages.
+    pub overrides: Vec<Argument>,
     /// Projects, by their directory.
     pub projects: Vec<Project>,
     /// conda environment files.
@@ -46,6 +48,8 @@ pub struct Install {
     pub upgrades: bool,
     /// Whether builds see the installed packages.
     pub no_build_isolation: bool,
+    /// The packages whose builds see them in any case.
+    pub no_build_isolation_of: Vec<String>,
     /// Variables that are set for the command alone.
     pub variables: Vec<(String, String)>,
     /// Options for the builds.

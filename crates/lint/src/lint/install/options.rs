@@ -21,9 +21,7 @@ pub const PIP_VALUES: &[&str] = &[
     "--link-mode",
     "--log",
     "--no-binary",
-    "--no-build-isolation-package",
     "--only-binary",
-    "--override",
     "--platform",
     "--prerelease",
     "--progress-bar",
@@ -45,7 +43,6 @@ pub const PIP_VALUES: &[&str] = &[
     "-P",
     "-e",
     "--editable",
-    "--overrides",
 ];
 
 /// Options of pip and uv whose value is for the build.

@@ -7,6 +7,7 @@ use super::super::words::option_and_value;
 use super::effect::{Argument, Install, Project};
 use super::options::{BUILD_OPTIONS, PIP_VALUES, PLACES, UPGRADES};
 use imgcheck_base::lexical::name_of;
+use imgcheck_base::version::requirement::normalized;
 
 /// The variable that has the same effect as `pip config set NAME VALUE`, and its value; `None` for `unset`.
 pub fn configured(words: &[Argument]) -> Option<(&'static str, Option<String>)> {
@@ -90,6 +91,8 @@ pub fn synchronized(
             uv: true,
         }],
         environment: values("UV_PROJECT_ENVIRONMENT").or_else(|| Some(".venv".to_owned())),
+        no_build_isolation: words.iter().any(|it| it.text == "--no-build-isolation"),
+        no_build_isolation_of: after(NO_ISOLATION_OF),
         ..Install::default()
     }
 }
@@ -135,6 +138,9 @@ pub fn pip(words: &[Argument]) -> Option<Install> {
         _ => None,
     }
 }
+
+/// The option of uv that names a package whose build sees the installed packages.
+const NO_ISOLATION_OF: &str = "--no-build-isolation-package";
 
 /// What `-e` names: an address, or a directory even without `./`.
 fn editable(value: &str, word: &Argument) -> Option<Argument> {
@@ -183,6 +189,7 @@ fn python_arguments(words: &[Argument]) -> Install {
             "--constraint",
             "--constraints",
         ];
+        let overrides = matches!(name, "--override" | "--overrides");
         if matches!(name, "--no-deps" | "--no-dependencies") {
             install.alone = true;
         } else if name == "--no-build-isolation" {
@@ -193,17 +200,23 @@ fn python_arguments(words: &[Argument]) -> Install {
             || files.contains(&name)
             || PLACES.contains(&name)
             || PIP_VALUES.contains(&name)
+            || overrides
+            || name == NO_ISOLATION_OF
         {
             let Some(word) = joined.map_or_else(|| words.next(), |_| Some(word)) else {
                 break;
             };
             let value = joined.unwrap_or(&word.text);
-            if files.contains(&name) {
+            let file = Argument {
+                text: value.to_owned(),
+                ..word.clone()
+            };
+            if overrides {
+                install.overrides.push(file);
+            } else if name == NO_ISOLATION_OF {
+                install.no_build_isolation_of.push(normalized(value));
+            } else if files.contains(&name) {
                 let limits = name.trim_start_matches('-').starts_with('c');
-                let file = Argument {
-                    text: value.to_owned(),
-                    ..word.clone()
-                };
                 install.files.push((file, limits));
             } else if matches!(name, "-e" | "--editable") {
                 install.projects.extend(Project::of(value));

@@ -51,6 +51,7 @@ pub struct Build {
     #[serde(default)]
     pub containing: Vec<String>,
     pub unless: Option<String>,
+    pub nvcc_unless: Option<String>,
     #[serde(default, deserialize_with = "known")]
     pub wheels_on_pypi: Option<bool>,
 }
