@@ -1,10 +1,13 @@
-//! Extension modules of the standard library, and libraries that `ctypes` opens.
+//! Extension modules, and libraries that `ctypes` opens.
 
+use imgcheck_base::bounds::Bounds;
 use imgcheck_elf::ElfFacts;
 use imgcheck_elf::facts::Exports;
+use imgcheck_launch::Overlay;
+use imgcheck_rules::rules::{Facts, ImageFacts, PythonFacts, RuleSet};
 
 use crate::imports::{LIBRARY, failures};
-use crate::sample::{Image, elf, program};
+use crate::sample::{Derived, Image, SITE, elf, program};
 
 const DYNLOAD: &str = "usr/local/lib/python3.11/lib-dynload";
 
@@ -77,6 +80,77 @@ fn an_extension_module_without_its_library() {
     );
     let uuid = module(python("import uuid\n"), "_uuid", &["libuuid.so.1"]);
     assert_eq!(raised(&uuid), []);
+}
+
+/// A package with an extension module that needs a library.
+fn package(main: &str, needed: &str) -> Image {
+    python(main)
+        .text(&format!("{SITE}/video/__init__.py"), "from . import core\n")
+        .library(&format!("{SITE}/video"), "core.abi3.so", &[needed])
+}
+
+#[test]
+fn an_extension_module_of_a_package_without_its_library() {
+    let image = package("import video\n", "libGL.so.1");
+    assert_eq!(
+        raised(&image),
+        error("ImportError", "video.core", "libGL.so.1")
+    );
+    // Python or the package may have opened the file by its path.
+    for directory in ["usr/lib64", "opt/gl"] {
+        let image = image.clone().library(directory, "libGL.so.1", &[]);
+        assert_eq!(raised(&image), [], "{directory}");
+    }
+    let caught = "try:\n    import video\nexcept ImportError:\n    video = None\n";
+    assert_eq!(raised(&package(caught, "libGL.so.1")), []);
+    // The driver of the host.
+    assert_eq!(raised(&package("import video\n", "libcuda.so.1")), []);
+    // A table says what PyTorch opens before its modules.
+    let torch = python("import torch\n")
+        .text(&format!("{SITE}/torch/__init__.py"), "from . import _C\n")
+        .library(&format!("{SITE}/torch"), "_C.abi3.so", &["libabsent.so.1"]);
+    assert_eq!(raised(&torch), []);
+}
+
+/// One cause is one finding: that of the import, which is certain, and not that of the loader as well.
+#[test]
+fn a_library_that_an_import_needs_is_reported_once() {
+    let said = |main: &str| {
+        let record = "video/__init__.py,,\nvideo/core.abi3.so,,\n";
+        let image = package(main, "libGL.so.1")
+            .package("video", "1.0")
+            .text(&format!("{SITE}/video-1.0.dist-info/RECORD"), record);
+        let Derived { stack, loader, .. } = image.derive(&Overlay::default()).unwrap();
+        let python = PythonFacts {
+            import_failures: failures(&image),
+            ..PythonFacts::default()
+        };
+        let facts = Facts {
+            loader: Some(loader.into()),
+            python: Some(python.into()),
+            ..Facts::of_image(ImageFacts::default(), vec![], &stack.into())
+        };
+        let rules = RuleSet::builtin().unwrap();
+        let findings = rules.evaluate(&facts, &Bounds::default()).unwrap();
+        let own = ["python-import-fails", "load-missing-library"];
+        let findings = findings.into_iter();
+        let findings = findings.filter(|it| own.contains(&it.rule.as_str()));
+        let said = findings.map(|it| format!("{:?} {}", it.severity, it.message));
+        said.collect::<Vec<_>>()
+    };
+    let video = format!("/{SITE}/video");
+    let missing = "because the library libGL.so.1 is missing";
+    assert_eq!(
+        said("import video\n"),
+        [format!(
+            "Error the command ends with ImportError, {missing}: {video}/__init__.py, line 1, imports video.core, which needs it"
+        )]
+    );
+    let [warning] = said("").try_into().unwrap();
+    assert!(
+        warning.starts_with("Warning ") && warning.contains("libGL.so.1: cannot open"),
+        "{warning}"
+    );
 }
 
 #[test]

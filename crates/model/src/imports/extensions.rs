@@ -45,7 +45,7 @@ impl Extensions {
             }
             found.builtin.remove(name);
             let file = file_of(files, standard, name);
-            if file.is_some_and(|it| loader.unloadable(it).is_none()) {
+            if file.is_some_and(|it| loader.unloadable(name, it).is_none()) {
                 continue;
             }
             match knowledge.wrapped.get(name) {

@@ -195,8 +195,8 @@ impl<'r> Files for ImageFiles<'_, 'r> {
         !looker.runs(source) && !is_of_package(source.path())
     }
 
-    fn unloadable(&self, extension: Node<'r>) -> Option<String> {
-        self.loader.as_ref()?.unloadable(extension)
+    fn unloadable(&self, module: &str, extension: Node<'r>) -> Option<String> {
+        self.loader.as_ref()?.unloadable(module, extension)
     }
 
     fn unopenable(&self, name: &str) -> Option<String> {

@@ -17,6 +17,8 @@ pub(super) struct PythonLoader<'s> {
     process: RefCell<Process<'s>>,
     /// The directories of packages, which may load their libraries by path.
     sites: Vec<String>,
+    /// The packages that the tables of processes describe.
+    described: Vec<String>,
     /// The path of `_ctypes`; `None` if the interpreter contains it.
     pub ctypes: Option<String>,
     /// The library that a request certainly lacks, by request.
@@ -34,12 +36,14 @@ impl<'s> PythonLoader<'s> {
         system: &'s System<'s>,
         interpreter: &str,
         sites: &[String],
+        described: Vec<String>,
     ) -> Result<Option<Self>> {
         let started = Process::start(system, interpreter)?;
         Ok(started.ok().map(|process| PythonLoader {
             root: system.root,
             process: RefCell::new(process),
             sites: sites.to_vec(),
+            described,
             ctypes: None,
             known: RefCell::default(),
             error: RefCell::default(),
@@ -67,38 +71,50 @@ impl<'s> PythonLoader<'s> {
         objects.any(|it| it.elf.exports.defines(symbol, None))
     }
 
-    /// The library without which an extension module certainly cannot be loaded.
-    pub fn unloadable(&self, extension: Node) -> Option<String> {
+    /// The library without which the file of an extension module certainly cannot be loaded. What opens libraries before modules of a package
+    /// that the tables of processes describe, they say.
+    pub fn unloadable(&self, module: &str, extension: Node) -> Option<String> {
         let needed = &extension.elf()?.needed;
         let is_loaded = |name: &String| self.process.borrow().named(name).is_some();
         if needed.iter().all(is_loaded) {
             return None;
         }
         let path = extension.path();
-        let missing = self.missing(&path, 0)?;
-        let is_of_package = |node: &Node| {
-            let path = node.path();
-            let mut sites = self.sites.iter();
-            sites.any(|it| {
-                path.strip_prefix(it.as_str())
-                    .is_some_and(|it| it.starts_with('/'))
-            })
+        let is_below = |path: &str, site: &String| {
+            path.strip_prefix(site.as_str())
+                .is_some_and(|it| it.starts_with('/'))
         };
-        (!self.has(&missing, is_of_package)).then_some(missing)
+        let is_of_package = |path: &str| self.sites.iter().any(|it| is_below(path, it));
+        let is_part = |of: &String| {
+            let rest = module.strip_prefix(of.as_str());
+            rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
+        };
+        if self.described.iter().any(is_part) {
+            return None;
+        }
+        let missing = self.missing(&path, 0)?;
+        // A package may have opened a file from anywhere by its path.
+        let counts = |it: &Node| is_of_package(&path) || is_of_package(&it.path());
+        (!self.is_of_host(&missing) && !self.has(&missing, counts)).then_some(missing)
     }
 
     /// The library without which `dlopen` of a name by `_ctypes` certainly fails. A file of that name
     /// anywhere may have been opened by its path before.
     pub fn unopenable(&self, name: &str) -> Option<String> {
         let system = self.process.borrow().system();
-        let is_of_host = |library: &str| system.host_libraries.iter().any(|it| it.name == library);
-        if system.libc != Libc::Glibc || is_of_host(name) {
+        if system.libc != Libc::Glibc || self.is_of_host(name) {
             return None;
         }
         let caller = self.ctypes.as_ref().map(|it| self.open(it, 0));
         let caller = caller.and_then(Result::ok).unwrap_or_default();
         let missing = self.missing(name, caller)?;
         (!self.has(&missing, |_| true)).then_some(missing)
+    }
+
+    /// Whether the driver of the host brings a library.
+    fn is_of_host(&self, library: &str) -> bool {
+        let system = self.process.borrow().system();
+        system.host_libraries.iter().any(|it| it.name == library)
     }
 
     /// Whether a file with the name of a library, or a library of that SONAME, is where it counts.

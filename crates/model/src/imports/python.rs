@@ -62,7 +62,10 @@ impl<'e, 's, 'r> Python<'e, 's, 'r> {
         let standard = nodes(pythons, &environment.standard_library);
         let interpreter = environment.interpreter.as_str();
         let mut loader = match systems.0.get(interpreter) {
-            Some(system) => PythonLoader::start(system, interpreter, &environment.sites)?,
+            Some(system) => {
+                let described = pythons.processes.modules();
+                PythonLoader::start(system, interpreter, &environment.sites, described)?
+            }
             None => None,
         };
         if let Some(loader) = &mut loader {

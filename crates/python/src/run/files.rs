@@ -21,8 +21,8 @@ pub trait Files {
         false
     }
 
-    /// The library without which the loader certainly does not load an extension module.
-    fn unloadable(&self, _extension: Self::File) -> Option<String> {
+    /// The library without which the loader certainly does not load the file of an extension module.
+    fn unloadable(&self, _module: &str, _extension: Self::File) -> Option<String> {
         None
     }
 

@@ -273,10 +273,10 @@ impl<'f, F: Files> Interpreter<'f, F> {
         }
     }
 
-    /// The library without which an extension module of the standard library is not loaded.
+    /// The library without which an extension module is not loaded.
     fn unloadable(&self, module: &Module<F::File>) -> Option<String> {
-        let is_extension = module.is_standard && module.kind == ModuleKind::Opaque;
-        self.files.unloadable(module.file.filter(|_| is_extension)?)
+        let extension = module.file.filter(|_| module.kind == ModuleKind::Opaque)?;
+        self.files.unloadable(&module.name, extension)
     }
 
     /// Executes a module that is in the table.
