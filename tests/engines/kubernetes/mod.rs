@@ -8,6 +8,7 @@ mod chart;
 mod custom;
 mod live;
 mod queues;
+mod refused_fields;
 mod refused_resources;
 mod runtimes;
 #[cfg(feature = "gate")]

@@ -8,6 +8,7 @@ mod kubernetes;
 mod node_classes;
 mod not_understood;
 mod refused;
+mod refused_fields;
 mod related;
 mod reports;
 mod slurm;

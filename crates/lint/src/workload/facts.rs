@@ -66,6 +66,9 @@ pub struct Container {
     pub other_gpu: String,
     /// Resources that the API server refuses, and so the Pod, or that Compose refuses. Only given where nothing changes them before.
     pub refused_resources: Vec<RefusedResource>,
+    /// Fields of its object, and of the ConfigMaps and Secrets of the input that it needs, that the API server refuses. Those of the object are given
+    /// with its first container, and only where nothing changes them before.
+    pub refused_fields: Vec<RefusedField>,
     /// Keys of ConfigMaps and Secrets of the input without which the kubelet does not start it. Only given where nothing changes it before.
     pub missing_keys: Vec<MissingKey>,
     /// The GPUs of the nodes that it can land on, or that it selects by their labels. Only given if its image was not read.
@@ -218,6 +221,30 @@ pub struct RefusedResource {
     pub location: Location,
 }
 
+/// A field that the API server refuses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RefusedField {
+    /// The object, if it is another than that of the container: `ConfigMap settings`; else empty.
+    pub object: String,
+    /// The path of the field: `spec.containers[0].env[1].value`.
+    pub field: String,
+    /// Its value as written, if that is short; else empty.
+    pub value: String,
+    /// `type` (its value is of another type), `unknown-field` (it is misspelled), `invalid` (its value, or its absence, is not allowed).
+    pub problem: String,
+    /// What its value is, and what the field takes, if the type is wrong: `text`, `a number`, `a truth value`, `a list`, `a map`.
+    pub is: String,
+    /// See `is`.
+    pub takes: String,
+    /// What to write instead, if that is known: `volumeMounts`.
+    pub meant: String,
+    /// What the API server says of an invalid value.
+    pub says: String,
+    /// Where it is.
+    pub location: Location,
+}
+
 /// A request for a network adapter for RDMA.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -340,6 +367,7 @@ impl Container {
     /// Takes away what the API server or the kubelet refuses: a controller may change it before they see it.
     pub(super) fn clear_refusals(&mut self) {
         self.refused_resources.clear();
+        self.refused_fields.clear();
         self.missing_keys.clear();
     }
 }

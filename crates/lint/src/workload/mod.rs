@@ -65,7 +65,10 @@ pub fn read(
                 documents
                     .iter()
                     .for_each(|it| shape::flatten(it, &mut flat));
-                flat.iter().for_each(|it| objects.add(it, kinds));
+                for object in flat {
+                    objects.add(object, kinds);
+                    objects.add_refused(object, &manifest);
+                }
                 parsed.push((manifest, documents));
             }
             Err(error) => malformed.push((name.clone(), error)),

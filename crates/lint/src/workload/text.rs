@@ -60,3 +60,8 @@ impl<'t> Manifest<'t> {
         self.fault(start..start + 1, problem, help)
     }
 }
+
+/// Whether nothing replaces a text before the API server gets it, as templates and variables are.
+pub(super) fn is_final(text: &str) -> bool {
+    !text.contains(['{', '$', '<', '%'])
+}

@@ -68,7 +68,7 @@ fn for_groups(mode: u32) -> u32 {
 }
 
 /// Permission bits as YAML 1.1 writes numbers: `0755`, `0o755` or 493.
-fn mode(node: &Node) -> Option<u32> {
+pub(super) fn mode(node: &Node) -> Option<u32> {
     let text = node.text()?;
     let octal = text.strip_prefix("0o").or(text.strip_prefix('0'));
     match octal.filter(|it| !it.is_empty()) {

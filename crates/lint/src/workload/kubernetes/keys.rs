@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::reader::Reader;
-use crate::workload::facts::MissingKey;
+use crate::workload::facts::{MissingKey, RefusedField};
 use crate::workload::shape::volume;
 use imgcheck_base::document::Node;
 
@@ -39,13 +39,49 @@ pub(super) fn missing(container: &Node, pod: &Node, reader: &Reader) -> Vec<Miss
             let Some(source) = source.get(field) else {
                 continue;
             };
-            let name = source.text_of("name").or(source.text_of("secretName"));
             for item in source.items_of("items") {
-                check(kind, name, source, item.get("key"));
+                check(kind, name_of(source), source, item.get("key"));
             }
         }
     }
     missing
+}
+
+/// What the API server refuses of the ConfigMaps and Secrets of the input that a container needs.
+pub(super) fn refused_objects(container: &Node, pod: &Node, reader: &Reader) -> Vec<RefusedField> {
+    let variables = container
+        .items_of("env")
+        .filter_map(|it| it.get("valueFrom"));
+    let places = variables
+        .chain(container.items_of("envFrom"))
+        .chain(sources(container, pod));
+    let named = places.flat_map(|place| {
+        let fields = [
+            (
+                "ConfigMap",
+                ["configMapKeyRef", "configMapRef", "configMap"],
+            ),
+            ("Secret", ["secretKeyRef", "secretRef", "secret"]),
+        ];
+        fields.into_iter().flat_map(move |(kind, fields)| {
+            let sources = fields.into_iter().filter_map(|it| place.get(it));
+            sources.filter_map(move |it| Some((kind, name_of(it)?)))
+        })
+    });
+    let named: BTreeSet<(&str, &str)> = named.collect();
+    let refused = named.into_iter().flat_map(|(kind, name)| {
+        let refused = reader.objects.refused(kind, reader.namespace, name).iter();
+        refused.map(move |it| RefusedField {
+            object: format!("{kind} {name}"),
+            ..it.clone()
+        })
+    });
+    refused.collect()
+}
+
+/// The object that a reference names.
+fn name_of(source: &Node) -> Option<&str> {
+    source.text_of("name").or(source.text_of("secretName"))
 }
 
 /// The volumes that a container mounts, and the sources of those that are projected.

@@ -3,6 +3,7 @@
 mod argo;
 mod config_maps;
 mod environment;
+mod fields;
 mod inline_script;
 mod keys;
 mod mpi;
@@ -22,17 +23,19 @@ mod scheduling;
 mod security_context;
 mod serving;
 mod tekton;
+mod validation;
 
 #[cfg(test)]
 mod tests;
 
 use super::evidence::{Scope, Search};
-use super::facts::{Container, Evidence, EvidenceKind, Workload};
+use super::facts::{Container, Evidence, EvidenceKind, RefusedField, Workload};
 use super::kinds::{Kind, Kinds, Resources};
 use super::shape::{is_pod, kind_of};
 use super::text::Manifest;
 use imgcheck_base::document::Node;
 
+use fields::Fields;
 pub use objects::Objects;
 use pod::Template;
 pub use queue::QUEUE;
@@ -181,6 +184,9 @@ impl Reader<'_> {
                 containers.extend(self.template(&pod, group).containers());
             }
         }
+        if let Some(first) = containers.first_mut() {
+            first.refused_fields.extend(self.refused_fields(kind));
+        }
         let mut brings = kind.brings_files.iter();
         let brings_files = brings.any(|path| !path::resolve(self.object, path).is_empty());
         for container in &mut containers {
@@ -204,6 +210,28 @@ impl Reader<'_> {
             }
         }
         containers
+    }
+
+    /// What the API server refuses of an object of a kind, or the controller of the Pods in it.
+    fn refused_fields(&self, kind: &Kind) -> Vec<RefusedField> {
+        // A test reads the table.
+        let Ok(fields) = Fields::builtin() else {
+            return Vec::new();
+        };
+        if fields.knows(self.object) {
+            let mut found = fields.refused(self.object, self.manifest);
+            found.extend(validation::refused(self.object, kind, self.manifest));
+            return found;
+        }
+        let templates = kind.templates.iter().map(|it| (it, "PodTemplateSpec"));
+        let pods = kind.pods.iter().map(|it| (it, "PodSpec"));
+        let parts = templates.chain(pods).flat_map(|(path, name)| {
+            let found = path::resolve(self.object, path).into_iter();
+            found.map(move |(_, part)| (path.rsplit('=').next().unwrap_or(path), name, part))
+        });
+        let refused =
+            parts.flat_map(|(path, name, part)| fields.refused_as(name, part, path, self.manifest));
+        refused.collect()
     }
 
     /// Any map whose list `containers` has an image is the specification of a Pod.

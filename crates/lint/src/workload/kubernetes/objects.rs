@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::fields::Fields;
 use super::queue::Queues;
+use crate::workload::facts::RefusedField;
 use crate::workload::kinds::Kinds;
 use crate::workload::placement::{Flavor, Placement};
+use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 
 /// The type of a Secret with the token of a ServiceAccount.
@@ -25,6 +28,8 @@ pub struct Objects {
     /// Objects that have the Pods of others, by kind, namespace (empty if they have none) and name.
     runtimes: HashMap<(String, String, String), Node>,
     queues: Queues,
+    /// What the API server refuses of ConfigMaps and Secrets, by kind, namespace and name.
+    refused: HashMap<(String, String, String), Vec<RefusedField>>,
 }
 
 impl Objects {
@@ -100,6 +105,30 @@ impl Objects {
             }
             _ => self.queues.add(object, (&key.0, &key.1)),
         }
+    }
+
+    /// Notes what the API server refuses of a ConfigMap or Secret of a file.
+    pub fn add_refused(&mut self, object: &Node, manifest: &Manifest) {
+        let Some(kind @ ("ConfigMap" | "Secret")) = object.text_of("kind") else {
+            return;
+        };
+        // A test reads the table.
+        let fields = Fields::builtin().map(|it| it.refused(object, manifest));
+        let refused = fields.unwrap_or_default();
+        if !refused.is_empty() {
+            let metadata = |key: &str| {
+                let text = object.at(["metadata", key]).and_then(Node::text);
+                text.unwrap_or_default().to_owned()
+            };
+            let key = (kind.to_owned(), metadata("namespace"), metadata("name"));
+            self.refused.entry(key).or_default().extend(refused);
+        }
+    }
+
+    /// What the API server refuses of a ConfigMap or Secret.
+    pub(super) fn refused(&self, kind: &str, namespace: &str, name: &str) -> &[RefusedField] {
+        let key = (kind.to_owned(), namespace.to_owned(), name.to_owned());
+        self.refused.get(&key).map_or(&[], Vec::as_slice)
     }
 
     /// Same as [`Queues::flavors`].

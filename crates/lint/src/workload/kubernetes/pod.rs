@@ -142,6 +142,7 @@ impl<'p> Template<'p> {
             misspelled_gpus: self.misspelled_gpus(container),
             other_gpu: self.other_gpu(container),
             refused_resources: resources::refused(container, manifest),
+            refused_fields: keys::refused_objects(container, self.pod, self.reader),
             missing_keys: keys::missing(container, self.pod, self.reader),
             gpus: Vec::new(),
             rdma: self.rdma(container),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::quantity::{NotAQuantity, Quantity};
 use crate::workload::facts::RefusedResource;
-use crate::workload::text::Manifest;
+use crate::workload::text::{Manifest, is_final};
 use imgcheck_base::document::Node;
 
 /// The fields of `resources`.
@@ -67,11 +67,6 @@ fn problem(kind: &'static str, says: impl fmt::Display) -> Problem {
         kind,
         says: says.to_string(),
     }
-}
-
-/// Whether nothing replaces a text before the API server gets it, as templates and variables are.
-fn is_final(text: &str) -> bool {
-    !text.contains(['{', '$', '<'])
 }
 
 /// Why the API server rejects the name of a resource.

@@ -1,0 +1,266 @@
+//! Values of Pods that every API server refuses, besides resources and types.
+//!
+//! Source: kubernetes/kubernetes, `ValidatePodSpec`, `validateContainers`, `ValidateVolumes`, `ValidateTolerations` in
+//! `pkg/apis/core/validation/validation.go`, `ValidateDeploymentSpec` in `pkg/apis/apps/validation` and `ValidateJobSpec` in
+//! `pkg/apis/batch/validation`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{config_maps, path};
+use crate::workload::facts::RefusedField;
+use crate::workload::kinds::Kind;
+use crate::workload::shape::{LISTS, volume};
+use crate::workload::text::{Manifest, is_final};
+use imgcheck_base::document::Node;
+
+/// The longest name of a container or volume.
+const LONGEST_LABEL: usize = 63;
+/// The longest name of an object.
+const LONGEST_NAME: usize = 253;
+const LABEL: &str =
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'";
+const SUBDOMAIN: &str =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'";
+const POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+
+/// What is refused of an object that the API server itself knows.
+pub(super) fn refused(object: &Node, kind: &Kind, manifest: &Manifest) -> Vec<RefusedField> {
+    let mut check = Check {
+        manifest,
+        found: Vec::new(),
+    };
+    check.name_of_object(object);
+    check.selector(object);
+    let templates = kind.templates.iter().map(|it| format!("{it}.spec"));
+    for path in templates.chain(kind.pods.iter().cloned()) {
+        for (_, pod) in path::resolve(object, &path) {
+            check.restart_policy(object, pod, &path);
+            check.tolerations(pod, &path);
+            check.volumes(pod, &path);
+            check.containers(object, pod, &path);
+        }
+    }
+    check.found
+}
+
+struct Check<'c> {
+    manifest: &'c Manifest<'c>,
+    found: Vec<RefusedField>,
+}
+
+impl Check<'_> {
+    fn add(&mut self, field: String, node: &Node, says: impl Into<String>) {
+        self.found.push(RefusedField {
+            field,
+            value: node.text().unwrap_or_default().to_owned(),
+            problem: "invalid".to_owned(),
+            says: says.into(),
+            location: self.manifest.location(node),
+            ..RefusedField::default()
+        });
+    }
+
+    fn name_of_object(&mut self, object: &Node) {
+        let Some(name) = object.at(["metadata", "name"]) else {
+            return;
+        };
+        let is_label = |it: &str| it.split('.').all(|it| is_label(it, LONGEST_NAME));
+        if is_wrong(name, |it| it.len() <= LONGEST_NAME && is_label(it)) {
+            self.add("metadata.name".to_owned(), name, SUBDOMAIN);
+        }
+    }
+
+    /// The selector of a Deployment and its like selects the Pods of its template.
+    fn selector(&mut self, object: &Node) {
+        const KINDS: [&str; 4] = ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
+        let kind = object.text_of("kind").unwrap_or_default();
+        let Some(spec) = object.get("spec").filter(|_| KINDS.contains(&kind)) else {
+            return;
+        };
+        let Some(selector) = spec.get("selector") else {
+            return self.add("spec.selector".to_owned(), spec, "Required value");
+        };
+        let labels = spec.at(["template", "metadata", "labels"]);
+        let labels: BTreeMap<&str, &str> = labels.into_iter().flat_map(Node::pairs).collect();
+        let selected = selector.get("matchLabels");
+        for (key, value) in selected.into_iter().flat_map(Node::entries) {
+            let (Some(name), Some(wanted)) = (key.text(), value.text()) else {
+                continue;
+            };
+            let has = labels.get(name).copied();
+            let is_final = is_final(wanted) && has.is_none_or(is_final);
+            if is_final && has != Some(wanted) {
+                let says = "`selector` does not match template `labels`";
+                self.add(format!("spec.selector.matchLabels.{name}"), value, says);
+            }
+        }
+    }
+
+    /// Pods of a Job end, and those of other controllers do not.
+    fn restart_policy(&mut self, object: &Node, pod: &Node, path: &str) {
+        let policy = pod.get("restartPolicy");
+        let text = policy.map_or("Always", |it| it.text().unwrap_or_default());
+        let allowed: &[&str] = match object.text_of("kind") {
+            Some("Job" | "CronJob") => &["OnFailure", "Never"],
+            Some("Pod" | "PodTemplate") => &["Always", "OnFailure", "Never"],
+            _ => &["Always"],
+        };
+        if is_final(text) && !allowed.contains(&text) {
+            let says = format!("supported values: {}", quoted(allowed));
+            let field = format!("{path}.restartPolicy");
+            self.add(field, policy.unwrap_or(pod), says);
+        }
+    }
+
+    fn tolerations(&mut self, pod: &Node, path: &str) {
+        for (at, toleration) in pod.items_of("tolerations").enumerate() {
+            let value = toleration.get("value");
+            let value = value.filter(|it| it.text().is_some_and(|it| !it.is_empty()));
+            let is_exists = toleration.text_of("operator") == Some("Exists");
+            if let Some(value) = value.filter(|_| is_exists) {
+                let says = "value must be empty when `operator` is 'Exists'";
+                self.add(format!("{path}.tolerations[{at}].value"), value, says);
+            }
+            const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+            let effect = toleration.get("effect");
+            let is_known = |it: &str| it.is_empty() || EFFECTS.contains(&it);
+            if let Some(effect) = effect.filter(|it| is_wrong(it, is_known)) {
+                let says = format!("supported values: {}", quoted(&EFFECTS));
+                self.add(format!("{path}.tolerations[{at}].effect"), effect, says);
+            }
+        }
+    }
+
+    fn volumes(&mut self, pod: &Node, path: &str) {
+        let volumes: Vec<&Node> = pod.items_of("volumes").collect();
+        self.names(&volumes, &format!("{path}.volumes"));
+        for (at, volume) in volumes.iter().enumerate() {
+            let is_source = |it: &&(Node, Node)| {
+                it.0.text() != Some("name") && volume.get(it.0.text().unwrap_or_default()).is_some()
+            };
+            let mut sources = volume.entries().filter(is_source);
+            if let Some((key, _)) = sources.nth(1) {
+                let name = key.text().unwrap_or_default();
+                let says = "may not specify more than 1 volume type";
+                self.add(format!("{path}.volumes[{at}].{name}"), key, says);
+            }
+            for (kind, source) in volume.entries() {
+                let kind = kind.text().unwrap_or_default();
+                self.modes(source, &format!("{path}.volumes[{at}].{kind}"));
+            }
+        }
+    }
+
+    /// The permission bits of the files of a volume: `755` without a zero in front is a decimal number.
+    fn modes(&mut self, source: &Node, path: &str) {
+        let files = source.items_of("items").enumerate();
+        let modes = files.map(|(at, it)| (format!("{path}.items[{at}].mode"), it.get("mode")));
+        let default = (format!("{path}.defaultMode"), source.get("defaultMode"));
+        for (field, mode) in modes.chain([default]) {
+            if let Some(mode) = mode.filter(|it| config_maps::mode(it) > Some(0o777)) {
+                let says = "must be a number between 0 and 0777 (octal), both inclusive";
+                self.add(field, mode, says);
+            }
+        }
+    }
+
+    fn containers(&mut self, object: &Node, pod: &Node, path: &str) {
+        let mut all = Vec::new();
+        for (list, _) in LISTS {
+            let containers: Vec<&Node> = pod.items_of(list).collect();
+            for (at, container) in containers.iter().enumerate() {
+                let path = format!("{path}.{list}[{at}]");
+                self.mounts(object, pod, container, &path);
+                self.variables(container, &path);
+                let policy = container.get("imagePullPolicy");
+                let is_known = |it: &str| it.is_empty() || POLICIES.contains(&it);
+                if let Some(policy) = policy.filter(|it| is_wrong(it, is_known)) {
+                    let says = format!("supported values: {}", quoted(&POLICIES));
+                    self.add(format!("{path}.imagePullPolicy"), policy, says);
+                }
+            }
+            all.push((containers, format!("{path}.{list}")));
+        }
+        for (containers, path) in &all {
+            self.names(containers, path);
+        }
+    }
+
+    /// The names of containers or volumes: they are there, are labels, and differ.
+    fn names(&mut self, list: &[&Node], path: &str) {
+        let mut known = BTreeSet::new();
+        for (at, item) in list.iter().enumerate() {
+            let field = format!("{path}[{at}].name");
+            let Some(name) = item.get("name") else {
+                self.add(field, item, "Required value");
+                continue;
+            };
+            let text = name.text().filter(|it| is_final(it)).unwrap_or_default();
+            if is_wrong(name, |it| is_label(it, LONGEST_LABEL)) {
+                self.add(field, name, LABEL);
+            } else if !text.is_empty() && !known.insert(text) {
+                self.add(field, name, format!("Duplicate value: \"{text}\""));
+            }
+        }
+    }
+
+    fn mounts(&mut self, object: &Node, pod: &Node, container: &Node, path: &str) {
+        let claims = object.get("spec").into_iter();
+        let claims = claims.flat_map(|it| it.items_of("volumeClaimTemplates"));
+        let claims = claims.filter_map(|it| it.at(["metadata", "name"])?.text());
+        let claims: BTreeSet<&str> = claims.collect();
+        let mut known = BTreeSet::new();
+        for (at, mount) in container.items_of("volumeMounts").enumerate() {
+            let field = |name: &str| format!("{path}.volumeMounts[{at}].{name}");
+            if let Some(name) = mount.get("name") {
+                let is_there = |it: &str| claims.contains(it) || volume(pod, it).is_some();
+                if is_wrong(name, is_there) {
+                    let says = format!("Not found: \"{}\"", name.text().unwrap_or_default());
+                    self.add(field("name"), name, says);
+                }
+            }
+            if let Some(place) = mount.get("mountPath") {
+                let text = place.text().unwrap_or_default();
+                if is_final(text) && !known.insert(text) {
+                    self.add(field("mountPath"), place, "must be unique");
+                }
+            }
+        }
+    }
+
+    fn variables(&mut self, container: &Node, path: &str) {
+        for (at, variable) in container.items_of("env").enumerate() {
+            let field = |name: &str| format!("{path}.env[{at}].{name}");
+            if variable.get("name").is_none() {
+                self.add(field("name"), variable, "Required value");
+            }
+            let value = variable.get("value");
+            let has_value = value.is_some_and(|it| it.text().is_none_or(|it| !it.is_empty()));
+            if let Some(source) = variable.get("valueFrom").filter(|_| has_value) {
+                let says = "may not be specified when `value` is not empty";
+                self.add(field("valueFrom"), source, says);
+            }
+        }
+    }
+}
+
+/// Whether a text that nothing replaces before the API server gets it is not allowed.
+fn is_wrong(node: &Node, is_allowed: impl Fn(&str) -> bool) -> bool {
+    node.text()
+        .is_some_and(|it| is_final(it) && !is_allowed(it))
+}
+
+/// Whether a text is a label of RFC 1123.
+fn is_label(text: &str, longest: usize) -> bool {
+    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_edge = |c: Option<char>| c.is_some_and(|it| it != '-');
+    text.len() <= longest
+        && text.chars().all(is_inside)
+        && is_edge(text.chars().next())
+        && is_edge(text.chars().next_back())
+}
+
+fn quoted(words: &[&str]) -> String {
+    let words = words.iter().map(|it| format!("\"{it}\""));
+    words.collect::<Vec<_>>().join(", ")
+}
