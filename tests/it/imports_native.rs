@@ -2,8 +2,9 @@
 
 use imgcheck_base::bounds::Bounds;
 use imgcheck_elf::ElfFacts;
-use imgcheck_elf::facts::Exports;
+use imgcheck_elf::facts::{Exports, VersionNeed};
 use imgcheck_launch::Overlay;
+use imgcheck_model::imports::AbsenceReason;
 use imgcheck_rules::rules::{Facts, ImageFacts, PythonFacts, RuleSet};
 
 use crate::imports::{LIBRARY, failures};
@@ -110,6 +111,48 @@ fn an_extension_module_of_a_package_without_its_library() {
         .text(&format!("{SITE}/torch/__init__.py"), "from . import _C\n")
         .library(&format!("{SITE}/torch"), "_C.abi3.so", &["libabsent.so.1"]);
     assert_eq!(raised(&torch), []);
+}
+
+/// A library that defines versions, as glibc and libstdc++ do, and an extension module that was built for a newer one.
+#[test]
+fn an_extension_module_that_was_built_for_a_newer_library() {
+    let library = |versions: &[&str]| ElfFacts {
+        soname: Some("libv.so.1".to_owned()),
+        version_definitions: versions.iter().map(|it| (*it).to_owned()).collect(),
+        ..elf(&[])
+    };
+    let core = |weak: bool| ElfFacts {
+        version_needs: vec![VersionNeed {
+            file: "libv.so.1".to_owned(),
+            versions: vec![("V_1".to_owned(), false), ("V_2".to_owned(), weak)],
+        }],
+        ..elf(&["libv.so.1"])
+    };
+    let image = |program: ElfFacts, versions: &[&str]| {
+        python("import video\n")
+            .text(&format!("{SITE}/video/__init__.py"), "from . import core\n")
+            .elf(&format!("{SITE}/video/core.abi3.so"), program)
+            .elf("usr/lib64/libv.so.1", library(versions))
+    };
+    let old = image(core(false), &["V_1"]);
+    let too_old = error("ImportError", "video.core", "/usr/lib64/libv.so.1");
+    assert_eq!(raised(&old), too_old);
+    let [failure] = failures(&old).try_into().unwrap();
+    assert_eq!(failure.symbol_version.as_deref(), Some("V_2"));
+    assert_eq!(failure.reason, AbsenceReason::LibraryTooOld);
+    // The library may be loaded already.
+    let loaded = ElfFacts {
+        exports: Exports::of(&[("PyInit_posix", None), ("PyInit_zlib", None)]),
+        ..program(&["libv.so.1"])
+    };
+    let loaded = old.clone().elf("usr/local/bin/python3.11", loaded);
+    assert_eq!(raised(&loaded), too_old);
+    assert_eq!(raised(&image(core(true), &["V_1"])), []);
+    assert_eq!(raised(&image(core(false), &["V_1", "V_2"])), []);
+    assert_eq!(raised(&image(core(false), &[])), []);
+    // Python may have loaded a newer copy before.
+    let newer = old.elf("opt/conda/lib/libv.so.1", library(&["V_1", "V_2"]));
+    assert_eq!(raised(&newer), []);
 }
 
 /// One cause is one finding: that of the import, which is certain, and not that of the loader as well.

@@ -77,6 +77,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             reason,
             elsewhere,
             newer_syntax: missing.newer_syntax.clone(),
+            symbol_version: missing.lacking.as_ref().and_then(|it| it.version.clone()),
             environment: self.label.to_owned(),
             searched: self.environment.sites.clone(),
             certain: match self.is_command {
@@ -100,7 +101,7 @@ impl<'r> Explainer<'_, '_, 'r> {
             }
             SYNTAX_ERROR => return Some((AbsenceReason::InvalidSource, source())),
             PERMISSION_ERROR => return Some((AbsenceReason::Unreadable, source())),
-            _ if missing.is_relative || !missing.library.is_empty() => return None,
+            _ if missing.is_relative || missing.lacking.is_some() => return None,
             _ => {}
         }
         let shadow = interpreter.shadow(&missing.module);
@@ -224,8 +225,12 @@ impl<'r> Explainer<'_, '_, 'r> {
         if missing.is_relative {
             return (AbsenceReason::RelativeImport, String::new());
         }
-        if !missing.library.is_empty() {
-            return (AbsenceReason::LibraryMissing, missing.library.clone());
+        if let Some(lacking) = &missing.lacking {
+            let reason = match lacking.version {
+                Some(_) => AbsenceReason::LibraryTooOld,
+                None => AbsenceReason::LibraryMissing,
+            };
+            return (reason, lacking.library.clone());
         }
         if self.is_main_of_package(missing) {
             return (AbsenceReason::NotExecutable, String::new());

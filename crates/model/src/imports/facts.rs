@@ -50,6 +50,9 @@ pub struct ImportFailure {
     /// What the source has that this release of Python does not accept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newer_syntax: Option<NewerSyntax>,
+    /// The version of symbols that the library in `elsewhere` does not define: `GLIBCXX_3.4.30`. Absent if it is not about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub symbol_version: Option<String>,
     /// Whether the directory of `elsewhere` comes first in the search path because the program is there, or is started there.
     pub is_beside_program: bool,
     /// The environment, by its prefix.
@@ -64,10 +67,10 @@ impl ImportFailure {
     /// Whether another failure of the same Python has the same cause: a file, a library or a part of the standard library that no package
     /// brings, or the same import.
     pub(super) fn shares_cause(&self, other: &ImportFailure) -> bool {
-        use AbsenceReason::{LibraryMissing, NotInLibrary, Shadowed};
+        use AbsenceReason::{LibraryMissing, LibraryTooOld, NotInLibrary, Shadowed};
         let is_same_cause = match self.reason {
             Shadowed => true,
-            LibraryMissing | NotInLibrary => self.module == other.module,
+            LibraryMissing | LibraryTooOld | NotInLibrary => self.module == other.module,
             _ => {
                 (&self.importer, self.line) == (&other.importer, other.line)
                     && (&self.module, &self.name) == (&other.module, &other.name)
@@ -92,6 +95,11 @@ impl ImportFailure {
             "" if self.reason == AbsenceReason::LibraryMissing => format!(
                 "{}: cannot open shared object file: No such file or directory",
                 self.elsewhere
+            ),
+            "" if self.reason == AbsenceReason::LibraryTooOld => format!(
+                "{}: version `{}' not found",
+                self.elsewhere,
+                self.symbol_version.as_deref().unwrap_or_default()
             ),
             "" if self.reason == AbsenceReason::RelativeImport => {
                 "attempted relative import beyond all packages".to_owned()
@@ -136,6 +144,8 @@ pub enum AbsenceReason {
     Shadowed,
     /// The loader does not find a library: `elsewhere` is its name.
     LibraryMissing,
+    /// A library does not define a version that is needed: `elsewhere` is its path.
+    LibraryTooOld,
     /// The module is a package without `__main__`, so that `-m` cannot execute it.
     NotExecutable,
     /// Its source is not valid Python: `elsewhere` is the file.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use imgcheck_base::error::{Error, Result};
 use imgcheck_image::{Content, Credentials, Node, RootFilesystem};
 use imgcheck_python::ModuleFacts;
-use imgcheck_python::run::{Files, Found};
+use imgcheck_python::run::{Files, Found, Lacking};
 
 use super::listing::Listing;
 use super::loader::PythonLoader;
@@ -195,11 +195,11 @@ impl<'r> Files for ImageFiles<'_, 'r> {
         !looker.runs(source) && !is_of_package(source.path())
     }
 
-    fn unloadable(&self, module: &str, extension: Node<'r>) -> Option<String> {
+    fn unloadable(&self, module: &str, extension: Node<'r>) -> Option<Lacking> {
         self.loader.as_ref()?.unloadable(module, extension)
     }
 
-    fn unopenable(&self, name: &str) -> Option<String> {
+    fn unopenable(&self, name: &str) -> Option<Lacking> {
         self.loader.as_ref()?.unopenable(name)
     }
 }

@@ -4,8 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use imgcheck_base::error::{Error, Result};
+use imgcheck_base::lexical::name_of;
+use imgcheck_elf::ElfFacts;
 use imgcheck_image::{Node, RootFilesystem};
 use imgcheck_loader::{Fault, Libc, ObjectId, OpenMode, Process, System};
+use imgcheck_python::run::Lacking;
 
 /// The function that makes a module which every Python contains: where it is exported, those of all modules that the interpreter contains are
 /// (`PyMODINIT_FUNC` in CPython's Include/pyport.h, `_PyImport_Inittab` in Modules/config.c.in).
@@ -21,8 +24,8 @@ pub(super) struct PythonLoader<'s> {
     described: Vec<String>,
     /// The path of `_ctypes`; `None` if the interpreter contains it.
     pub ctypes: Option<String>,
-    /// The library that a request certainly lacks, by request.
-    known: RefCell<BTreeMap<String, Option<String>>>,
+    /// What the loader lacks, by request.
+    known: RefCell<BTreeMap<String, Option<Lacking>>>,
     /// A limit that was exceeded, or that the request was cancelled.
     error: RefCell<Option<Error>>,
 }
@@ -71,20 +74,9 @@ impl<'s> PythonLoader<'s> {
         objects.any(|it| it.elf.exports.defines(symbol, None))
     }
 
-    /// The library without which the file of an extension module certainly cannot be loaded. What opens libraries before modules of a package
-    /// that the tables of processes describe, they say.
-    pub fn unloadable(&self, module: &str, extension: Node) -> Option<String> {
-        let needed = &extension.elf()?.needed;
-        let is_loaded = |name: &String| self.process.borrow().named(name).is_some();
-        if needed.iter().all(is_loaded) {
-            return None;
-        }
-        let path = extension.path();
-        let is_below = |path: &str, site: &String| {
-            path.strip_prefix(site.as_str())
-                .is_some_and(|it| it.starts_with('/'))
-        };
-        let is_of_package = |path: &str| self.sites.iter().any(|it| is_below(path, it));
+    /// What the loader certainly lacks to load the file of an extension module. What opens libraries before modules of a package that the tables
+    /// of processes describe, they say.
+    pub fn unloadable(&self, module: &str, extension: Node) -> Option<Lacking> {
         let is_part = |of: &String| {
             let rest = module.strip_prefix(of.as_str());
             rest.is_some_and(|it| it.is_empty() || it.starts_with('.'))
@@ -92,23 +84,67 @@ impl<'s> PythonLoader<'s> {
         if self.described.iter().any(is_part) {
             return None;
         }
-        let missing = self.missing(&path, 0)?;
+        let elf = extension.elf()?;
+        let path = extension.path();
+        let is_loaded = |name: &String| self.process.borrow().named(name).is_some();
+        let lacking = match elf.needed.iter().all(is_loaded) {
+            true => self.unmet_version(elf)?,
+            false => self.lacking(&path, 0)?,
+        };
+        let is_below = |path: &str, site: &String| {
+            path.strip_prefix(site.as_str())
+                .is_some_and(|it| it.starts_with('/'))
+        };
+        let is_of_package = |path: &str| self.sites.iter().any(|it| is_below(path, it));
         // A package may have opened a file from anywhere by its path.
         let counts = |it: &Node| is_of_package(&path) || is_of_package(&it.path());
-        (!self.is_of_host(&missing) && !self.has(&missing, counts)).then_some(missing)
+        self.is_certain(&lacking, counts).then_some(lacking)
     }
 
-    /// The library without which `dlopen` of a name by `_ctypes` certainly fails. A file of that name
+    /// What the loader certainly lacks for `dlopen` of a name by `_ctypes`. A file of that name
     /// anywhere may have been opened by its path before.
-    pub fn unopenable(&self, name: &str) -> Option<String> {
-        let system = self.process.borrow().system();
-        if system.libc != Libc::Glibc || self.is_of_host(name) {
+    pub fn unopenable(&self, name: &str) -> Option<Lacking> {
+        if self.process.borrow().system().libc != Libc::Glibc || self.is_of_host(name) {
             return None;
         }
         let caller = self.ctypes.as_ref().map(|it| self.open(it, 0));
         let caller = caller.and_then(Result::ok).unwrap_or_default();
-        let missing = self.missing(name, caller)?;
-        (!self.has(&missing, |_| true)).then_some(missing)
+        let lacking = self.lacking(name, caller)?;
+        self.is_certain(&lacking, |_| true).then_some(lacking)
+    }
+
+    /// A version that a loaded library does not define, and that an object which is not loaded yet needs (`_dl_check_map_versions` in glibc's
+    /// elf/dl-version.c).
+    fn unmet_version(&self, elf: &ElfFacts) -> Option<Lacking> {
+        let process = self.process.borrow();
+        if process.system().libc != Libc::Glibc {
+            return None;
+        }
+        elf.version_needs.iter().find_map(|need| {
+            let provider = process.named(&need.file)?;
+            let defined = &provider.elf.version_definitions;
+            let is_unmet = |it: &&(String, bool)| !it.1 && !defined.contains(&it.0);
+            let mut versions = need.versions.iter().filter(|_| !defined.is_empty());
+            versions.find(is_unmet).map(|(version, _)| Lacking {
+                library: provider.path.clone(),
+                version: Some(version.clone()),
+            })
+        })
+    }
+
+    /// Whether neither the driver of the host nor a file that counts has what is lacking.
+    fn is_certain(&self, lacking: &Lacking, counts: impl Fn(&Node) -> bool) -> bool {
+        let Some(version) = &lacking.version else {
+            return !self.is_of_host(&lacking.library) && !self.has(&lacking.library, counts);
+        };
+        let provider = self.root.resolve(&lacking.library).ok();
+        let soname = provider.and_then(|it| it.elf()?.soname.clone());
+        let name = soname.unwrap_or_else(|| name_of(&lacking.library).to_owned());
+        let defines = |it: &Node| {
+            it.elf()
+                .is_some_and(|it| it.version_definitions.contains(version))
+        };
+        !self.has(&name, defines)
     }
 
     /// Whether the driver of the host brings a library.
@@ -126,16 +162,20 @@ impl<'s> PythonLoader<'s> {
         self.root.walk_tree().any(|it| is_it(&it) && counts(&it))
     }
 
-    fn missing(&self, request: &str, caller: ObjectId) -> Option<String> {
+    fn lacking(&self, request: &str, caller: ObjectId) -> Option<Lacking> {
         if let Some(known) = self.known.borrow().get(request) {
             return known.clone();
         }
-        let missing = match self.open(request, caller) {
-            Err(Some(Fault::Missing { name, .. })) => Some(name),
-            _ => None,
+        let (library, version) = match self.open(request, caller) {
+            Err(Some(Fault::Missing { name, .. })) => (name, None),
+            Err(Some(Fault::Version {
+                provider, version, ..
+            })) => (provider, Some(version)),
+            _ => (String::new(), None),
         };
+        let lacking = (!library.is_empty()).then_some(Lacking { library, version });
         let mut known = self.known.borrow_mut();
-        known.entry(request.to_owned()).or_insert(missing).clone()
+        known.entry(request.to_owned()).or_insert(lacking).clone()
     }
 
     /// Opens a library, or says what fails first; `None` if that is unknown.

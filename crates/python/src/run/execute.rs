@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::blocks::{self, Block, Try};
-use super::failure::{self, Answer, Failure, Missing, Place, catches};
+use super::failure::{self, Answer, Failure, Lacking, Missing, Place, catches};
 use super::{Files, Interpreter, Outcome};
 use crate::facts::{Import, ModuleFacts, Step};
 
@@ -117,9 +117,9 @@ impl<F: Files> Interpreter<'_, F> {
             }
             Step::Open(line, name) => match self.opens(name) {
                 None => Ok(End::Unknown),
-                Some(library) => {
+                Some(lacking) => {
                     let place = frame.place(*line);
-                    Err(self.within(place, |it| it.unloaded(failure::OS_ERROR, name, library)))
+                    Err(self.within(place, |it| it.unloaded(failure::OS_ERROR, name, lacking)))
                 }
             },
             Step::Raise(class) if class.is_empty() => {
@@ -132,8 +132,8 @@ impl<F: Files> Interpreter<'_, F> {
         }
     }
 
-    /// The library without which `ctypes.CDLL` of a name certainly fails.
-    fn opens(&self, name: &str) -> Option<String> {
+    /// What the loader lacks, if `ctypes.CDLL` of a name certainly fails.
+    fn opens(&self, name: &str) -> Option<Lacking> {
         let ctypes = self.modules.get("ctypes")?;
         self.files.unopenable(name).filter(|_| ctypes.is_standard)
     }
@@ -261,7 +261,7 @@ impl<F: Files> Interpreter<'_, F> {
         let is_absent = |failure: &Failure| {
             let missing = failure.missing.as_ref();
             missing.is_some_and(|it| {
-                it.name.is_none() && it.library.is_empty() && it.module == submodule
+                it.name.is_none() && it.lacking.is_none() && it.module == submodule
             })
         };
         match self.import_one(&submodule) {

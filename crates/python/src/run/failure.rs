@@ -20,14 +20,23 @@ pub struct Missing {
     pub module: String,
     /// The name that the module lacks; `None` if it is about the module itself.
     pub name: Option<String>,
-    /// The library that the loader does not find; empty if Python itself does not find the module or name.
-    pub library: String,
+    /// What the loader lacks; `None` if Python itself does not find the module or name.
+    pub lacking: Option<Lacking>,
     /// What the source of the module has that this release of Python does not accept; `None` for one that none accepts.
     pub newer_syntax: Option<NewerSyntax>,
     /// It is a relative import that leads out of all packages; `module` is as written.
     pub is_relative: bool,
     /// The imports that lead there, outermost first: the last one fails. Of many, the last dozen.
     pub chain: Vec<Place>,
+}
+
+/// What the loader lacks to load a module or library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lacking {
+    /// The name of the library that it does not find, or the path of the one that is too old.
+    pub library: String,
+    /// The version that this one does not define, such as `GLIBCXX_3.4.30`; `None` if it is not found.
+    pub version: Option<String>,
 }
 
 /// Where a module imports another.

@@ -3,6 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
+use super::failure::Lacking;
 use crate::facts::ModuleFacts;
 
 /// The directories and modules of a file system.
@@ -21,13 +22,13 @@ pub trait Files {
         false
     }
 
-    /// The library without which the loader certainly does not load the file of an extension module.
-    fn unloadable(&self, _module: &str, _extension: Self::File) -> Option<String> {
+    /// What the loader certainly lacks to load the file of an extension module.
+    fn unloadable(&self, _module: &str, _extension: Self::File) -> Option<Lacking> {
         None
     }
 
-    /// The library without which `dlopen` of a name certainly fails.
-    fn unopenable(&self, _name: &str) -> Option<String> {
+    /// What the loader certainly lacks for `dlopen` of a name.
+    fn unopenable(&self, _name: &str) -> Option<Lacking> {
         None
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::facts::ModuleFacts;
 use failure::Answer;
-pub use failure::{Failure, Missing, PERMISSION_ERROR, Place, SYNTAX_ERROR};
+pub use failure::{Failure, Lacking, Missing, PERMISSION_ERROR, Place, SYNTAX_ERROR};
 pub use files::{Files, Found, Source};
 use module::{Located, State, Table};
 pub use module::{Module, ModuleKind};
@@ -254,7 +254,7 @@ impl<'f, F: Files> Interpreter<'f, F> {
             Located::Absent => return Outcome::Failed(self.missing(name, None)),
         };
         let is_executed = module.is_executed();
-        let library = self.unloadable(&module);
+        let lacking = self.unloadable(&module);
         let imported_by = self.stack.last().cloned().unwrap_or_default();
         self.modules.insert(
             name,
@@ -263,8 +263,8 @@ impl<'f, F: Files> Interpreter<'f, F> {
                 ..module
             },
         );
-        if let Some(library) = library {
-            let failure = self.unloaded(failure::IMPORT_ERROR, name, library);
+        if let Some(lacking) = lacking {
+            let failure = self.unloaded(failure::IMPORT_ERROR, name, lacking);
             return self.fail(name, failure);
         }
         match is_executed {
@@ -273,8 +273,8 @@ impl<'f, F: Files> Interpreter<'f, F> {
         }
     }
 
-    /// The library without which an extension module is not loaded.
-    fn unloadable(&self, module: &Module<F::File>) -> Option<String> {
+    /// What the loader lacks to load an extension module.
+    fn unloadable(&self, module: &Module<F::File>) -> Option<Lacking> {
         let extension = module.file.filter(|_| module.kind == ModuleKind::Opaque)?;
         self.files.unloadable(&module.name, extension)
     }
@@ -401,12 +401,12 @@ impl<'f, F: Files> Interpreter<'f, F> {
     }
 
     /// The loader does not find a library for an extension module, or for the name of one.
-    fn unloaded(&self, class: &str, module: &str, library: String) -> Arc<Failure> {
+    fn unloaded(&self, class: &str, module: &str, lacking: Lacking) -> Arc<Failure> {
         self.raised(
             class,
             Missing {
                 module: module.to_owned(),
-                library,
+                lacking: Some(lacking),
                 ..Missing::default()
             },
         )
