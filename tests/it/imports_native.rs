@@ -102,6 +102,15 @@ fn an_extension_module_of_a_package_without_its_library() {
         let image = image.clone().library(directory, "libGL.so.1", &[]);
         assert_eq!(raised(&image), [], "{directory}");
     }
+    // What the package has for callers does not prepare its own import.
+    let changing = "import sys\ndef change():\n    sys.path.append('x')\nfrom . import core\n";
+    let changing = image
+        .clone()
+        .text(&format!("{SITE}/video/__init__.py"), changing);
+    assert_eq!(
+        raised(&changing),
+        error("ImportError", "video.core", "libGL.so.1")
+    );
     let caught = "try:\n    import video\nexcept ImportError:\n    video = None\n";
     assert_eq!(raised(&package(caught, "libGL.so.1")), []);
     // The driver of the host.

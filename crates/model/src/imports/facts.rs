@@ -115,6 +115,7 @@ impl ImportFailure {
         };
         let place = match self.importer.as_str() {
             "" => String::new(),
+            importer if self.line == 0 => format!(" ({importer})"),
             importer => format!(" ({importer}, line {})", self.line),
         };
         format!("{}: {problem}{place}", self.raises)

@@ -148,7 +148,9 @@ impl<F: Files> Interpreter<'_, F> {
             std::iter::once(source.clone()).chain(parts.collect::<Vec<_>>())
         });
         let changes = |name: String| {
-            let facts = self.modules.get(&name).and_then(|it| it.facts.as_ref());
+            // Nobody can call the functions of a module whose import failed.
+            let imported = self.modules.get(&name).filter(|it| it.failure().is_none());
+            let facts = imported.and_then(|it| it.facts.as_ref());
             facts.is_some_and(|it| it.has_search_changing_functions)
         };
         (import.called_from > 0 || module == self.main) && names.any(changes)
