@@ -5,8 +5,8 @@
     python3 testdata/recipes/stacks.py --imgcheck target/release/imgcheck | tee testdata/stacks.log
 
 Each root is a copy of the Debian root, or of the root of PyTorch 2.8.0, of loader_images.py, with hard links, in which the files of the wheels
-replace others. A stack fails if Python says something else than the list, or if imgcheck reports other rules (errors and warnings). Needs root
-(chroot) and pip. Wheels stay in OUT/wheels, roots are removed.
+replace others. A stack fails if Python says something else than the list, or if imgcheck reports other rules (errors and warnings), or if it says of a
+container with the program that an import fails which does not, or the other way round for a missing library. Needs root (chroot) and pip. Wheels stay in OUT/wheels, roots are removed.
 """
 
 import argparse
@@ -76,6 +76,7 @@ def judge(stack, options):
         for pin in stack.wheels.split():
             install(wheel(pin, wheels(options)), root)
         says, rules = run_python(root, stack.program), run_imgcheck(options.imgcheck, root)
+        fails = run_preflight(options.imgcheck, root, stack.program)
     shown = " ".join(sorted(rules)) or "nothing"
     print(f"{stack.name}\n  python: {says or 'works'}\n  imgcheck: {shown}", flush=True)
     wrong = []
@@ -83,6 +84,10 @@ def judge(stack, options):
         wrong.append(f"python says {says!r}, and not {stack.says!r}")
     wrong += [f"FALSE ALARM: {rule}" for rule in rules - set(stack.rules)]
     wrong += [f"no finding: {rule}" for rule in set(stack.rules) - rules]
+    if fails and not says:
+        wrong.append("FALSE ALARM: a container with this program")
+    if not fails and says.startswith("ImportError: lib") and "cannot open shared object file" in says:
+        wrong.append("no finding: a container with this program")
     for line in wrong:
         print(f"  WRONG in {stack.name}: {line}", flush=True)
     return wrong
@@ -121,6 +126,21 @@ def run_imgcheck(imgcheck, root):
     images = json.loads(done.stdout)["images"]
     findings = [finding for image in images for finding in image["findings"]]
     return {finding["rule"] for finding in findings if finding["severity"] in ("error", "warning")}
+
+
+def run_preflight(imgcheck, root, program):
+    """Whether it says that an import of a container with this program fails."""
+    container = {"name": "c", "image": "stack", "command": ["python3", "-c", program]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    directory = os.path.dirname(root)
+    for name, content in [("pod.json", pod), ("images.yaml", {"stack": f"dir:{root}"})]:
+        with open(os.path.join(directory, name), "w") as file:
+            json.dump(content, file)
+    images, manifest = (os.path.join(directory, name) for name in ("images.yaml", "pod.json"))
+    command = [imgcheck, "preflight", "--no-config", "--no-cache", "--format", "json", "--images", images, manifest]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    findings = json.loads(done.stdout)["workloads"][0]["containers"][0]["findings"]
+    return any((it["rule"], it["severity"]) == ("python-import-fails", "error") for it in findings)
 
 
 if __name__ == "__main__":

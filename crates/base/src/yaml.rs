@@ -7,6 +7,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_saphyr::options::NonFiniteFloatPolicy;
 
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
@@ -87,6 +88,8 @@ pub fn documents_within<T: DeserializeOwned>(
             max_events: 2 * max_nodes + 16,
             max_documents: 100_000,
         },
+        // Go takes a number that is too large for text.
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
     };
     serde_saphyr::from_multiple_with_options(text, options)
         .map_err(|error| located(name, text, &[], error))

@@ -38,11 +38,44 @@ fn what_the_api_server_refuses_is_named_with_its_place() {
 fn what_a_template_decides_is_not_judged() {
     for container in [
         "ports: [{containerPort: $(PORT)}]",
+        "ports: [{containerPort: '@PORT@'}]",
+        "ports: [{containerPort: __PORT__}]",
+        "ports: [{containerPort: PORT}]",
         "env: [{name: A, value: '8080'}]",
         "newField: 1",
     ] {
         assert_eq!(refused(&pod(container, "")), [[""; 0]], "{container}");
     }
+}
+
+/// A field of a map that is in the same place.
+#[test]
+fn a_field_at_the_wrong_level_is_named() {
+    let text = pod("privileged: true", "livenessProbe: {exec: {command: [a]}}");
+    let unknown = |field: &str| format!("the API server does not know the field `{field}`");
+    let expected = [
+        unknown("spec.livenessProbe"),
+        unknown("spec.containers[0].privileged"),
+    ];
+    assert_eq!(refused(&text), [expected]);
+}
+
+/// What a patch of Kustomize lacks, the object has that it patches.
+#[test]
+fn patches_are_not_judged_for_what_they_lack() {
+    let deployment = |spec: &str, container: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: x}}\nspec:\n  {spec}\n  template:\n    spec:\n      containers: [{{name: c, image: IMAGE, {container}}}]\n"
+        )
+    };
+    let mounts = "volumeMounts: [{name: v, mountPath: /v}]";
+    assert_eq!(refused(&deployment("replicas: 2", mounts)), [[""; 0]]);
+    let selector = "selector: {matchLabels: {app: x}}";
+    let directive = format!("$patch: merge, {mounts}");
+    assert_eq!(refused(&deployment(selector, &directive)), [[""; 0]]);
+    assert_eq!(refused(&deployment(selector, mounts))[0].len(), 2);
+    let number = deployment("replicas: 2", "args: [1]");
+    assert_eq!(refused(&number)[0].len(), 1);
 }
 
 /// The first container has what is refused of the object, and each those of the ConfigMaps that it needs.

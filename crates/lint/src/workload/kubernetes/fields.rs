@@ -162,7 +162,7 @@ impl Search<'_> {
         }
     }
 
-    /// A field that the type does not have. One that is like no other may be of a later release.
+    /// A field that the type does not have: one of a map in it, or a misspelled one. Another may be of a later release.
     fn unknown(
         &mut self,
         key: &Node,
@@ -170,12 +170,20 @@ impl Search<'_> {
         fields: &BTreeMap<String, String>,
         path: &str,
     ) {
+        let has = |kind: &String| {
+            let name = kind.rsplit(' ').next().unwrap_or_default();
+            let fields = self.types.get(name);
+            fields.is_some_and(|it| it.contains_key(written))
+        };
+        let below = fields.iter().find(|(_, kind)| has(kind));
+        let meant = below.map(|(name, _)| format!("{name}.{written}"));
         let known = fields.keys().map(String::as_str);
-        if let Some(meant) = nearest(written, known) {
+        let meant = meant.or_else(|| nearest(written, known).map(str::to_owned));
+        if let Some(meant) = meant {
             self.found.push(RefusedField {
                 field: field(path, written),
                 problem: "unknown-field".to_owned(),
-                meant: meant.to_owned(),
+                meant,
                 location: self.manifest.location(key),
                 ..RefusedField::default()
             });
@@ -209,17 +217,38 @@ impl Search<'_> {
             Value::Plain => return Kind::Unknown,
             Value::Text(text) => text,
         };
-        let written = self.manifest.text().get(node.span.clone());
-        let written = written.unwrap_or_default().trim();
-        if !is_final(text) {
+        let (Some(before), Some(written)) = (
+            self.manifest.text().get(..node.span.start),
+            self.manifest.text().get(node.span.clone()),
+        ) else {
+            return Kind::Unknown;
+        };
+        let written = written.trim();
+        if !is_final(text) || is_placeholder(text) || is_tagged(before) {
             return Kind::Unknown;
         }
         match written.chars().next() {
             Some('"' | '\'' | '|' | '>') => Kind::Text,
+            _ if is_block_header(before) => Kind::Text,
             _ if written == text => plain(text),
             _ => Kind::Unknown,
         }
     }
+}
+
+/// Whether what is written before a value is the first line of a block scalar: `key: |-`.
+fn is_block_header(before: &str) -> bool {
+    let header = before.trim_end().rsplit('\n').next().unwrap_or_default();
+    let header = header.split(" #").next().unwrap_or_default().trim_end();
+    let header = header.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
+    let start = header.strip_suffix(['|', '>']);
+    start.is_some_and(|it| it.is_empty() || it.ends_with(char::is_whitespace))
+}
+
+/// Whether what is written before a value ends with a tag, such as `!!str`.
+fn is_tagged(before: &str) -> bool {
+    let word = before.trim_end().rsplit(char::is_whitespace).next();
+    word.is_some_and(|it| it.trim_start_matches(['[', '{', ',']).starts_with('!'))
 }
 
 fn field(path: &str, name: &str) -> String {
@@ -239,6 +268,7 @@ fn plain(text: &str) -> Kind {
     match text {
         it if NULL.contains(&it) => Kind::Null,
         it if BOOLEAN.contains(&it) => Kind::Boolean,
+        it if it.starts_with('_') => Kind::Text,
         it if is_number(&it.replace('_', "")) => Kind::Number,
         // Infinity and the like are no JSON.
         it if it
@@ -250,6 +280,13 @@ fn plain(text: &str) -> Kind {
         it if it.eq_ignore_ascii_case(".nan") => Kind::Unknown,
         _ => Kind::Text,
     }
+}
+
+/// Whether a text looks like one that another program replaces: `@PORT@`, `__PORT__`, `PORT`.
+fn is_placeholder(text: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || "_-.".contains(c);
+    let is_word = text.chars().all(is_name) && text.chars().any(|it| it.is_ascii_uppercase());
+    (text.starts_with(['@', '_']) || is_word) && plain(text) == Kind::Text
 }
 
 /// An integer in any base, or `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
@@ -278,7 +315,10 @@ fn is_number(text: &str) -> bool {
     };
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let has_digits = !whole.is_empty() || !part.is_empty();
-    has_digits && is_digits(whole) && is_digits(part) && exponent.is_none_or(is_exponent)
+    let is_float = has_digits && is_digits(whole) && is_digits(part);
+    // One that is too large is text.
+    let is_finite = || text.parse::<f64>().is_ok_and(f64::is_finite);
+    is_float && exponent.is_none_or(is_exponent) && is_finite()
 }
 
 #[cfg(test)]
@@ -293,6 +333,8 @@ mod tests {
             assert_eq!(plain(text), Kind::Number, "{text}");
         }
         for text in [
+            "_1",
+            "95e4031",
             "1.2.3",
             "1:30",
             "1e",

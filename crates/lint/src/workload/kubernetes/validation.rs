@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{config_maps, path};
 use crate::workload::facts::RefusedField;
 use crate::workload::kinds::Kind;
-use crate::workload::shape::{LISTS, volume};
+use crate::workload::shape::{LISTS, containers_of, volume};
 use crate::workload::text::{Manifest, is_final};
 use imgcheck_base::document::Node;
 
@@ -21,6 +21,8 @@ const LABEL: &str =
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'";
 const SUBDOMAIN: &str =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'";
+/// Kinds with a selector of their Pods.
+const SELECTING: [&str; 4] = ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
 const POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 /// What is refused of an object that the API server itself knows.
@@ -30,6 +32,9 @@ pub(super) fn refused(object: &Node, kind: &Kind, manifest: &Manifest) -> Vec<Re
         found: Vec::new(),
     };
     check.name_of_object(object);
+    if is_patch(object, kind) {
+        return check.found;
+    }
     check.selector(object);
     let templates = kind.templates.iter().map(|it| format!("{it}.spec"));
     for path in templates.chain(kind.pods.iter().cloned()) {
@@ -60,6 +65,13 @@ impl Check<'_> {
         });
     }
 
+    /// A field that a map lacks.
+    fn required(&mut self, field: String, map: &Node) {
+        if map.entries().next().is_some() {
+            self.add(field, map, "Required value");
+        }
+    }
+
     fn name_of_object(&mut self, object: &Node) {
         let Some(name) = object.at(["metadata", "name"]) else {
             return;
@@ -72,17 +84,13 @@ impl Check<'_> {
 
     /// The selector of a Deployment and its like selects the Pods of its template.
     fn selector(&mut self, object: &Node) {
-        const KINDS: [&str; 4] = ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"];
         let kind = object.text_of("kind").unwrap_or_default();
-        let Some(spec) = object.get("spec").filter(|_| KINDS.contains(&kind)) else {
+        let Some(spec) = object.get("spec").filter(|_| SELECTING.contains(&kind)) else {
             return;
-        };
-        let Some(selector) = spec.get("selector") else {
-            return self.add("spec.selector".to_owned(), spec, "Required value");
         };
         let labels = spec.at(["template", "metadata", "labels"]);
         let labels: BTreeMap<&str, &str> = labels.into_iter().flat_map(Node::pairs).collect();
-        let selected = selector.get("matchLabels");
+        let selected = spec.at(["selector", "matchLabels"]);
         for (key, value) in selected.into_iter().flat_map(Node::entries) {
             let (Some(name), Some(wanted)) = (key.text(), value.text()) else {
                 continue;
@@ -90,7 +98,7 @@ impl Check<'_> {
             let has = labels.get(name).copied();
             let is_final = is_final(wanted) && has.is_none_or(is_final);
             if is_final && has != Some(wanted) {
-                let says = "`selector` does not match template `labels`";
+                let says = "`selector` does not match the labels in `template.metadata`";
                 self.add(format!("spec.selector.matchLabels.{name}"), value, says);
             }
         }
@@ -139,10 +147,10 @@ impl Check<'_> {
                 it.0.text() != Some("name") && volume.get(it.0.text().unwrap_or_default()).is_some()
             };
             let mut sources = volume.entries().filter(is_source);
-            if let Some((key, _)) = sources.nth(1) {
-                let name = key.text().unwrap_or_default();
-                let says = "may not specify more than 1 volume type";
-                self.add(format!("{path}.volumes[{at}].{name}"), key, says);
+            if let Some(((one, _), (_, other))) = sources.next().zip(sources.next()) {
+                let one = one.text().unwrap_or_default();
+                let says = format!("beside `{one}`: may not specify more than 1 volume type");
+                self.add(format!("{path}.volumes[{at}]"), other, says);
             }
             for (kind, source) in volume.entries() {
                 let kind = kind.text().unwrap_or_default();
@@ -192,7 +200,7 @@ impl Check<'_> {
         for (at, item) in list.iter().enumerate() {
             let field = format!("{path}[{at}].name");
             let Some(name) = item.get("name") else {
-                self.add(field, item, "Required value");
+                self.required(field, item);
                 continue;
             };
             let text = name.text().filter(|it| is_final(it)).unwrap_or_default();
@@ -232,7 +240,7 @@ impl Check<'_> {
         for (at, variable) in container.items_of("env").enumerate() {
             let field = |name: &str| format!("{path}.env[{at}].{name}");
             if variable.get("name").is_none() {
-                self.add(field("name"), variable, "Required value");
+                self.required(field("name"), variable);
             }
             let value = variable.get("value");
             let has_value = value.is_some_and(|it| it.text().is_none_or(|it| !it.is_empty()));
@@ -242,6 +250,30 @@ impl Check<'_> {
             }
         }
     }
+}
+
+/// Whether an object is a patch of another, as overlays of Kustomize have: it has a directive such as `$patch`, no selector, or a container without
+/// image. What it lacks, the other has.
+fn is_patch(object: &Node, kind: &Kind) -> bool {
+    let has_selector = object.at(["spec", "selector"]).is_some();
+    let needs_selector = object
+        .text_of("kind")
+        .is_some_and(|it| SELECTING.contains(&it));
+    let pods = kind.templates.iter().map(|it| format!("{it}.spec"));
+    let mut pods = pods.chain(kind.pods.iter().cloned());
+    let lacks_image = pods.any(|path| {
+        let pods = path::resolve(object, &path);
+        let mut containers = pods.iter().flat_map(|(_, pod)| containers_of(pod));
+        containers.any(|it| it.get("image").is_none())
+    });
+    needs_selector && !has_selector || lacks_image || has_directive(object)
+}
+
+fn has_directive(node: &Node) -> bool {
+    let is_directive = |key: &Node| key.text().is_some_and(|it| it.starts_with('$'));
+    let mut entries = node.entries();
+    entries.any(|(key, value)| is_directive(key) || has_directive(value))
+        || node.items().any(has_directive)
 }
 
 /// Whether a text that nothing replaces before the API server gets it is not allowed.
