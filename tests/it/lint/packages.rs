@@ -440,6 +440,7 @@ fn a_build_may_leave_its_cuda_part_out() {
         (skips, "2.0.6", false),
         (skips, "2.0.5", true),
         ("FLASH_ATTENTION_SKIP_CUDA_BUILD=1", "2.7.3", true),
+        ("MAMBA_SKIP_CUDA_BUILD=TRUE", "2.7.3", true),
     ] {
         let text = format!(
             "FROM {image}\nRUN pip install torch==2.6.0\nRUN {variables} pip install --no-build-isolation flash-attn=={version}\n"

@@ -7,7 +7,7 @@ fn is_refused(base: &str, lines: &str) -> bool {
     let (_, messages) = said("Dockerfile", &format!("FROM {base}\n{lines}\n"));
     messages
         .iter()
-        .any(|it| it.contains("externally-managed-environment"))
+        .any(|it| it.contains("manages its Python with apt"))
 }
 
 const APT: &str = "RUN apt-get update && apt-get install -y --no-install-recommends python3 python3-pip && rm -rf /var/lib/apt/lists/*";
@@ -26,6 +26,11 @@ fn the_pip_of_the_distribution_is_refused() {
             "ENV DEBIAN_FRONTEND=noninteractive LD_LIBRARY_PATH=/usr/local/cuda/lib64\nWORKDIR /app\nCOPY requirements.txt .\nRUN python3 -m pip install -r requirements.txt",
             "ARG V=2.8.0\nRUN mkdir -p /app && cd /app && pip3 install torch==$V",
             "RUN pip3 install --pre --upgrade pip && pip3 install torch==2.8.0",
+            "RUN pip install --break-system-packages wheel && pip install torch==2.8.0",
+            "RUN pipx install uv && pip install torch==2.8.0",
+            "ENV PIP_NO_CACHE_DIR=1 PATH=/usr/local/cuda/bin:$PATH\nRUN pip install torch==2.8.0",
+            "RUN uv pip install --system torch==2.8.0",
+            "ENV UV_SYSTEM_PYTHON=1\nRUN uv pip install torch==2.8.0",
         ] {
             assert!(
                 is_refused(base, &format!("{APT}\n{install}")),
@@ -77,7 +82,9 @@ fn another_pip_or_another_place_is_not() {
         "RUN if [ -n \"$X\" ]; then pip install torch==2.8.0; fi",
         "RUN --mount=type=secret,id=pip,target=/etc/pip.conf pip install torch==2.8.0",
         "RUN pip install $FLAGS torch==2.8.0",
-        "RUN uv pip install --system torch==2.8.0",
+        "RUN uv pip install --system --break-system-packages torch==2.8.0",
+        "ENV UV_BREAK_SYSTEM_PACKAGES=1\nRUN uv pip install --system torch==2.8.0",
+        "ENV PATH=/opt/python/bin:$PATH\nRUN pip install torch==2.8.0",
         "SHELL [\"conda\", \"run\", \"-n\", \"e\", \"/bin/bash\", \"-c\"]\nRUN pip install torch==2.8.0",
         "RUN pip download torch==2.8.0",
     ] {
@@ -88,4 +95,45 @@ fn another_pip_or_another_place_is_not() {
     }
     // Nothing says which pip that is.
     assert!(!is_refused("ubuntu:24.04", "RUN pip install torch==2.8.0"));
+}
+
+/// pip of a distribution installs for its Python.
+#[test]
+fn the_python_of_the_distribution_decides_which_wheels_there_are() {
+    let says = |base: &str, lines: &str| {
+        let (_, messages) = said("Dockerfile", &format!("FROM {base}\n{APT}\n{lines}\n"));
+        messages.join("\n")
+    };
+    let none = |python: &str| format!("has no build for Python {python}");
+    for (base, torch, python) in [
+        ("ubuntu:20.04", "2.5.1", "3.8"),
+        ("ubuntu:focal-20240530", "2.5.1", "3.8"),
+        ("nvidia/cuda:12.4.1-devel-ubuntu20.04", "2.5.1", "3.8"),
+        ("ubuntu:22.04", "1.10.0", "3.10"),
+        ("debian:13-slim", "2.4.1", "3.13"),
+    ] {
+        let install = format!("RUN pip install --break-system-packages torch=={torch}");
+        let found = says(base, &install);
+        assert!(found.contains(&none(python)), "{base} {found}");
+        let later = format!("RUN pip install --break-system-packages wheel\n{install}");
+        assert!(says(base, &later).contains(&none(python)), "{base}");
+    }
+    for lines in [
+        "RUN pip install torch==2.4.1",
+        "ENV PATH=/opt/conda/bin:$PATH\nRUN pip install torch==2.5.1",
+        "RUN add-apt-repository ppa:deadsnakes/ppa && apt-get install -y python3.11\nRUN pip install torch==2.5.1",
+        "RUN ln -s /usr/bin/python3.11 /usr/local/bin/python3 && pip install torch==2.5.1",
+        "RUN python3.11 -m pip install torch==2.5.1",
+    ] {
+        let found = says("ubuntu:20.04", lines);
+        assert!(
+            !found.contains("has no build for Python"),
+            "{lines} {found}"
+        );
+    }
+    let unknown = said(
+        "Dockerfile",
+        "FROM ubuntu:20.04\nRUN pip install torch==2.5.1\n",
+    );
+    assert!(!unknown.1.join(" ").contains("has no build for Python"));
 }

@@ -173,3 +173,47 @@ fn isolation_may_be_off_for_one_package() {
         );
     }
 }
+
+/// Where something leaves newer releases out, a package without a version need not be the newest, which requires another PyTorch.
+#[test]
+fn a_package_without_a_version_may_not_be_the_newest() {
+    let base = "FROM python:3.11\nENV UV_SYSTEM_PYTHON=1\nRUN uv pip install torch==2.5.1\n";
+    for (lines, expected) in [
+        ("RUN uv pip install torchvision", true),
+        (
+            "RUN uv pip install --exclude-newer 2024-12-01 torchvision",
+            false,
+        ),
+        (
+            "RUN uv pip install --exclude-newer=2024-12-01 torchvision",
+            false,
+        ),
+        (
+            "ENV UV_EXCLUDE_NEWER=2024-12-01\nRUN uv pip install torchvision",
+            false,
+        ),
+        (
+            "RUN UV_EXCLUDE_NEWER=2024-12-01 uv pip install torchvision",
+            false,
+        ),
+        ("RUN uv pip install -c /c.txt torchvision", false),
+        (
+            "ENV UV_CONSTRAINT=/c.txt\nRUN uv pip install torchvision",
+            false,
+        ),
+        (
+            "ENV PIP_CONSTRAINT=/c.txt\nRUN pip install torchvision",
+            false,
+        ),
+        ("RUN uv add torchvision", false),
+    ] {
+        let files = directory(&[("Dockerfile", &format!("{base}{lines}\n"))]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-torch-replaced"),
+            expected,
+            "{lines} {found}"
+        );
+    }
+}

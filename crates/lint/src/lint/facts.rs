@@ -35,8 +35,11 @@ pub struct Stage {
     pub search_directories: Vec<SearchDirectory>,
     /// NVIDIA's package repositories that this stage uses, by the distribution in their address: `ubuntu2204`.
     pub repositories: Vec<SearchDirectory>,
-    /// The first command that installs with the pip of the base image's distribution, if nothing before it may bring another Python or configure pip.
+    /// The first command that installs into the Python of the base image's distribution with pip or uv, if nothing before it may bring another Python or configure pip.
     pub system_pips: Vec<SearchDirectory>,
+    /// Whether pip of its commands installs into the Python of the base image's distribution, as far as is known.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub system_python: bool,
     /// The first `uv pip` that finds no virtual environment, unless something in the stage or its base image may bring one.
     pub uv_without_environment: Vec<SearchDirectory>,
     /// Arguments before the first `FROM` that commands use as versions, and that the stage does not repeat: there they are empty.

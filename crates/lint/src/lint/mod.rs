@@ -11,6 +11,7 @@ mod condition;
 mod conflicts;
 mod context;
 mod described;
+mod distributions;
 mod dockerfile;
 mod environment;
 mod facts;

@@ -1,5 +1,6 @@
 //! Frameworks that are pinned for a CUDA or a Python that no build exists for: `lint.never_built`.
 
+use super::distributions;
 use super::facts::{Pin, Stage};
 use super::faults::NeverBuilt;
 use super::marker::PYTHONS;
@@ -185,7 +186,8 @@ fn bound_in_conda<'s>(pins: &[&'s Pin], knowledge: &'s PinKnowledge) -> Vec<Pinn
     by_conda.filter_map(of_pin).collect()
 }
 
-/// The Pythons that conda installs into the environment of a package, that of the environment, or that of the base image, as `3.12`.
+/// The Pythons that conda installs into the environment of a package, that of the environment, or that of the base image or its
+/// distribution, as `3.12`.
 pub fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
     let is_python = |it: &Pin| it.manager == "conda" && it.component == "python";
     let installed = pins.iter().filter(|it| is_python(it) && !it.conditional);
@@ -205,6 +207,8 @@ pub fn pythons(stage: &Stage, pins: &[&Pin], pin: &Pin) -> Vec<String> {
                 .as_ref()
                 .and_then(|it| ngc::version_of(it, "python")),
         );
+        let distribution = stage.base.as_ref().filter(|_| stage.system_python);
+        found.extend(distribution.and_then(distributions::python_of));
     }
     let minors = found.into_iter().filter_map(|it| first_numbers(it, 2));
     minors.filter(|it| is_major_minor(it)).collect()

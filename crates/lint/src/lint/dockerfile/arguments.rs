@@ -53,7 +53,7 @@ impl Reader<'_> {
             }
             let arguments = match self.stages.last_mut() {
                 Some(stage) => {
-                    stage.system_pip_variable(name);
+                    stage.system_pip_variable(name, value.as_deref().unwrap_or_default());
                     stage.unscoped.remove(name);
                     if value.is_none() {
                         stage.index_variable(name);

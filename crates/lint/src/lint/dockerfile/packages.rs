@@ -58,6 +58,10 @@ impl State<'_> {
             }));
         }
         let unread = self.files(text, &install, session, &mut pins)?;
+        if self.may_be_older(text, &install, session)? {
+            let open = pins.iter_mut().filter(|pin| pin.version.is_none());
+            open.for_each(|pin| pin.conditional = true);
+        }
         self.override_pins(text, &install, session, &mut pins)?;
         for file in unread {
             if !self.stage.unread.iter().any(|it| it.text == file.text) {
@@ -135,6 +139,24 @@ impl State<'_> {
             let overrides = files("UV_OVERRIDE", &install.variables);
             install.overrides.extend(overrides);
         }
+    }
+
+    /// Whether a package without a version may be another release than the newest: something leaves newer ones out, or a constraint is not known.
+    fn may_be_older(&self, text: &Text<'_>, install: &Install, session: &Session) -> Result<bool> {
+        const VARIABLES: [&str; 2] = ["UV_EXCLUDE_NEWER", "PIP_UPLOADED_PRIOR_TO"];
+        let is_set = |name: &&str| {
+            let mut own = install.variables.iter();
+            own.any(|(it, _)| it == *name) || self.session_value(name, session).is_some()
+        };
+        if install.may_be_older || VARIABLES.iter().any(is_set) {
+            return Ok(true);
+        }
+        for (file, _) in install.files.iter().filter(|(_, constraint)| *constraint) {
+            if self.beside(text, session, &file.text)?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Notes which packages uv takes as a file of overrides says. Of a file that is not in the build context, that is unknown.

@@ -174,6 +174,7 @@ impl State<'_> {
             text,
             (command, &words),
             is_certain && session.active.is_none(),
+            session,
         );
         if assign(&words, conditional, session) {
             return Ok(());

@@ -163,7 +163,7 @@ impl<'c> State<'c> {
             known,
             keeps,
         } = setting;
-        self.system_pip_variable(&variable.name);
+        self.system_pip_variable(&variable.name, &variable.value);
         self.unscoped.remove(&variable.name);
         if !known {
             self.index_variable(&variable.name);
@@ -227,6 +227,7 @@ impl<'c> State<'c> {
         Stage {
             shipped,
             removed: self.recorder.removed(),
+            system_python: self.uses_system_python(),
             pins: self.recorder.finish(),
             search_directories: self
                 .written

@@ -1,15 +1,34 @@
-//! Commands of a distribution's own pip, which refuses to install where the distribution says that it manages Python itself: the file
-//! `EXTERNALLY-MANAGED` (PEP 668; `check_externally_managed` in `pip/_internal/utils/misc.py`, which `pip install` and `pip uninstall` call).
+//! Commands that install into a distribution's own Python, which pip and uv refuse where the distribution says that it manages Python itself: the
+//! file `EXTERNALLY-MANAGED` (PEP 668; `check_externally_managed` in `pip/_internal/utils/misc.py`, which `pip install` and `pip uninstall` call).
 
 use super::super::command::Command;
 use super::super::facts::SearchDirectory;
 use super::super::install::Argument;
 use super::super::text::Text;
+use super::session::Session;
 use super::state::State;
 use imgcheck_base::lexical::{is_below, name_of};
 
-/// The package of apt with the distribution's pip.
-const PACKAGE: &str = "python3-pip";
+/// The packages of apt with the distribution's pip and Python.
+const PIP: &str = "python3-pip";
+const PYTHON: [&str; 4] = ["python3", PIP, "python3-dev", "python3-venv"];
+
+/// Variables that change which Python or pip is used, or where it installs.
+const VARIABLES: &[&str] = &[
+    "PIP_BREAK_SYSTEM_PACKAGES",
+    "PIP_CONFIG_FILE",
+    "PIP_PREFIX",
+    "PIP_PYTHON",
+    "PIP_ROOT",
+    "PIP_TARGET",
+    "PYTHONHOME",
+    "UV_BREAK_SYSTEM_PACKAGES",
+    "UV_PYTHON",
+    "VIRTUAL_ENV",
+];
+
+/// What directories contain that bring no Python when they are on PATH.
+const WITHOUT_PYTHON: &[&str] = &["cuda", "nvidia"];
 
 /// Programs that neither bring a Python nor configure pip.
 const HARMLESS: &[&str] = &[
@@ -36,12 +55,15 @@ const HARMLESS: &[&str] = &[
     "ls",
     "mkdir",
     "nvcc",
+    "pipx",
     "rm",
     "set",
     "true",
     "uname",
     "update-ca-certificates",
     "useradd",
+    "uv",
+    "uvx",
     "wget",
 ];
 
@@ -71,12 +93,13 @@ const EXEMPT: &[&str] = &[
 ];
 
 impl State<'_> {
-    /// Handles a command of a script: the first one that installs with pip decides, if only harmless ones come before it.
+    /// Handles a command of a script: the first one that installs with pip or uv decides, if only harmless ones come before it.
     pub fn system_pip(
         &mut self,
         text: &Text<'_>,
         (command, words): (&Command<'_>, &[Argument]),
         is_certain: bool,
+        session: &Session,
     ) {
         if self.has_own_pip || command.is_list {
             return;
@@ -89,20 +112,18 @@ impl State<'_> {
                 None if !arguments.is_empty() => return,
                 _ => return self.has_own_pip = true,
             }
-            self.has_own_pip = true;
-            let is_unknown = |word: &Argument| !word.known && word.text.starts_with('$');
-            let is_exempt = |word: &Argument| is_exempt(&word.text) || is_unknown(word);
-            let span = words.first().zip(words.last());
-            let span = span.map(|(first, last)| first.span.start..last.span.end);
-            if is_certain
-                && self.recorder.has_system_package(PACKAGE)
-                && !arguments.iter().any(is_exempt)
-                && let Some(span) = span
-            {
-                self.stage.system_pips.push(SearchDirectory {
-                    text: words[0].text.clone(),
-                    location: text.location(span),
-                });
+            let has_pip = self.recorder.has_system_package(PIP);
+            if is_certain && has_pip {
+                self.refused_by_pip(text, words, arguments);
+            }
+            return;
+        }
+        let uses_system = self.session_value("UV_SYSTEM_PYTHON", session).is_some();
+        if let Some(arguments) = uv_arguments(words, uses_system) {
+            let mut packages = PYTHON.iter();
+            let has_python = packages.any(|it| self.recorder.has_system_package(it));
+            if is_certain && has_python {
+                self.refused_by_pip(text, words, arguments);
             }
             return;
         }
@@ -114,10 +135,35 @@ impl State<'_> {
         self.has_own_pip |= !is_harmless || writes || words.iter().any(is_changing);
     }
 
+    /// Notes the first command that installs into the Python of the distribution.
+    fn refused_by_pip(&mut self, text: &Text<'_>, words: &[Argument], arguments: &[Argument]) {
+        let is_unknown = |word: &Argument| !word.known && word.text.starts_with('$');
+        let is_exempt = |word: &Argument| is_exempt(&word.text) || is_unknown(word);
+        let span = words.first().zip(words.last());
+        if self.stage.system_pips.is_empty()
+            && !arguments.iter().any(is_exempt)
+            && let Some((first, last)) = span
+        {
+            self.stage.system_pips.push(SearchDirectory {
+                text: name_of(&first.text).to_owned(),
+                location: text.location(first.span.start..last.span.end),
+            });
+        }
+    }
+
+    /// Whether commands use the distribution's own Python, as far as is known.
+    pub fn uses_system_python(&self) -> bool {
+        !self.has_own_pip && self.recorder.has_system_package(PIP)
+    }
+
     /// Handles a variable of `ENV` or `ARG`.
-    pub fn system_pip_variable(&mut self, name: &str) {
-        let decides = ["PATH", "PYTHONHOME", "VIRTUAL_ENV"].contains(&name);
-        self.has_own_pip |= decides || name.starts_with("PIP_");
+    pub fn system_pip_variable(&mut self, name: &str, value: &str) {
+        let brings = |directory: &str| {
+            let mut without = WITHOUT_PYTHON.iter();
+            !directory.starts_with('$') && !without.any(|it| directory.contains(it))
+        };
+        let keeps_python = || value.contains('$') && !value.split(':').any(brings);
+        self.has_own_pip |= VARIABLES.contains(&name) || name == "PATH" && !keeps_python();
     }
 
     /// Handles the options of `RUN`: secrets and files may be those of pip.
@@ -141,6 +187,16 @@ fn is_exempt(word: &str) -> bool {
         true => name.len() > 3 && name != "--pre" && EXEMPT.iter().any(|it| it.starts_with(name)),
         false => word.starts_with("-t") || word == "-h",
     }
+}
+
+/// The arguments of `uv pip` that installs into the Python that it finds on PATH; `None` for another command.
+fn uv_arguments(words: &[Argument], uses_system: bool) -> Option<&[Argument]> {
+    let [uv, pip, verb, arguments @ ..] = words else {
+        return None;
+    };
+    let command = [name_of(&uv.text), &pip.text, &verb.text];
+    let is_system = uses_system || arguments.iter().any(|it| it.text == "--system");
+    (command == ["uv", "pip", "install"] && is_system).then_some(arguments)
 }
 
 /// The arguments of the distribution's pip; `None` for another program.

@@ -10,7 +10,6 @@ pub const PIP_VALUES: &[&str] = &[
     "--client-cert",
     "--config-setting",
     "--config-settings",
-    "--exclude-newer",
     "--exists-action",
     "--extra",
     "--global-option",

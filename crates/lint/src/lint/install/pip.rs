@@ -113,7 +113,11 @@ pub fn uv(words: &[Argument], values: Values<'_>) -> Option<Install> {
                 ..install
             })
         }
-        "add" => Some(python_arguments(rest)),
+        // uv resolves all that the project requires.
+        "add" => Some(Install {
+            may_be_older: true,
+            ..python_arguments(rest)
+        }),
         "sync" => Some(synchronized(words, "--extra", "--directory", values)),
         _ => None,
     }
@@ -138,6 +142,13 @@ pub fn pip(words: &[Argument]) -> Option<Install> {
         _ => None,
     }
 }
+
+/// Options of pip and uv that leave newer releases out.
+const OLDER: [&str; 3] = [
+    "--exclude-newer",
+    "--exclude-newer-package",
+    "--uploaded-prior-to",
+];
 
 /// The option of uv that names a package whose build sees the installed packages.
 const NO_ISOLATION_OF: &str = "--no-build-isolation-package";
@@ -201,6 +212,7 @@ fn python_arguments(words: &[Argument]) -> Install {
             || PLACES.contains(&name)
             || PIP_VALUES.contains(&name)
             || overrides
+            || OLDER.contains(&name)
             || name == NO_ISOLATION_OF
         {
             let Some(word) = joined.map_or_else(|| words.next(), |_| Some(word)) else {
@@ -213,6 +225,8 @@ fn python_arguments(words: &[Argument]) -> Install {
             };
             if overrides {
                 install.overrides.push(file);
+            } else if OLDER.contains(&name) {
+                install.may_be_older = true;
             } else if name == NO_ISOLATION_OF {
                 install.no_build_isolation_of.push(normalized(value));
             } else if files.contains(&name) {

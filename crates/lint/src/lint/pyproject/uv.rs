@@ -12,6 +12,8 @@ use imgcheck_base::version::requirement::normalized;
 pub struct Settings {
     /// `override-dependencies`: packages that uv takes as these say, whatever requires them.
     overridden: Vec<String>,
+    /// Whether a package without a version may be another release than the newest: `exclude-newer`, `constraint-dependencies`.
+    may_be_older: bool,
     /// `no-build-isolation`.
     no_isolation: bool,
     /// `no-build-isolation-package`, which uv builds after all others, and `extra-build-dependencies`.
@@ -35,6 +37,9 @@ impl Settings {
         let prepared = texts("no-build-isolation-package").chain(extra.map(|(name, _)| name));
         Settings {
             overridden: overrides.map(|it| it.name).collect(),
+            may_be_older: ["exclude-newer", "constraint-dependencies"]
+                .iter()
+                .any(|key| reader.get(&["tool", "uv", key]).is_some()),
             no_isolation: matches!(
                 reader.get(&["tool", "uv", "no-build-isolation"]),
                 Some(DeValue::Boolean(true))
@@ -46,6 +51,7 @@ impl Settings {
     /// Notes them in a package.
     pub fn apply(&self, pin: &mut Pin) {
         pin.override_by(&self.overridden);
+        pin.conditional |= self.may_be_older && pin.version.is_none();
         pin.prepared |= self.no_isolation || self.prepared.contains(&pin.name);
     }
 }
