@@ -455,3 +455,27 @@ fn a_build_may_leave_its_cuda_part_out() {
         );
     }
 }
+
+/// The program of uv brings no compiler.
+#[test]
+fn an_image_that_uv_is_copied_from_brings_no_compiler() {
+    for (copied, expected) in [
+        ("COPY --from=ghcr.io/astral-sh/uv:0.7 /uv /bin/uv", true),
+        (
+            "COPY --from=nvidia/cuda:12.4.1-devel-ubuntu22.04 /usr/local/cuda /usr/local/cuda",
+            false,
+        ),
+    ] {
+        let text = format!(
+            "FROM python:3.12-slim\n{copied}\nRUN pip install torch==2.6.0\nRUN pip install --no-build-isolation flash-attn==2.7.4.post1\n"
+        );
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert_eq!(
+            found.contains("lint-no-compiler"),
+            expected,
+            "{copied} {found}"
+        );
+    }
+}

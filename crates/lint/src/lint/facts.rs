@@ -152,6 +152,9 @@ pub struct Pin {
     pub present: bool,
     /// Whether its build sees the installed packages (`--no-build-isolation`).
     pub no_build_isolation: bool,
+    /// Whether uv installs it, which builds every package in an environment of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub uv: bool,
     /// Whether uv builds it after the packages that its build needs, or gives them to the build.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub prepared: bool,

@@ -114,7 +114,7 @@ impl Builds {
         if pin.no_build_isolation {
             return None;
         }
-        let is_isolated = build.pyproject == Some(true) && !names_commit(pin);
+        let is_isolated = pin.uv || build.pyproject == Some(true) && !names_commit(pin);
         let severity = match is_isolated || self.has_new_pip(stage)? {
             true => Severity::Warning,
             false => Severity::Note,
@@ -157,7 +157,9 @@ impl Builds {
         let flavours = base.claims.iter().filter(|it| it.subject == "flavour");
         let flavours: Vec<&str> = flavours.map(|it| it.version.as_str()).collect();
         // What is copied or downloaded is not seen.
-        let is_alone = stages.len() == 1 && !stage.env.iter().any(|it| it.value.contains("cuda"));
+        let brings = |it: &&Stage| it.index != stage.index && !has_only_uv(it);
+        let names_cuda = stage.env.iter().any(|it| it.value.contains("cuda"));
+        let is_alone = !stages.iter().any(|it| brings(&it)) && !names_cuda;
         let lacks = match flavours.as_slice() {
             [] => !images.has("cuda") && is_alone,
             [flavour] => ["base", "runtime"].contains(flavour),
@@ -174,6 +176,12 @@ impl Builds {
         let mut rows = self.compilers.iter();
         rows.any(|it| it.manager == pin.manager && pin.name.starts_with(&it.prefix))
     }
+}
+
+/// Whether a stage is an image of uv, from which its program is copied.
+fn has_only_uv(stage: &Stage) -> bool {
+    let base = stage.base.as_ref();
+    base.is_some_and(|it| it.repository == "astral-sh/uv")
 }
 
 /// Whether a variable or option of a build asks for its CUDA part.

@@ -103,6 +103,7 @@ impl State<'_> {
             pin.environment = place.clone();
             pin.conditional |= conditional || session.conditional;
             pin.alone |= install.alone;
+            pin.uv = install.uv;
             pin.no_build_isolation =
                 no_build_isolation || install.no_build_isolation_of.contains(&pin.name);
             pin.prepared |= pin.no_build_isolation && is_locked;
