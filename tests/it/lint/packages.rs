@@ -479,3 +479,17 @@ fn an_image_that_uv_is_copied_from_brings_no_compiler() {
         );
     }
 }
+
+/// A repository has the same name with and without a slash at its end.
+#[test]
+fn an_address_may_end_with_a_slash() {
+    for end in ["", "/", ".git", ".git/"] {
+        let text = format!(
+            "FROM pytorch/pytorch:2.1.0-cuda11.8-cudnn8-devel\nRUN pip install -U pip && pip install git+https://github.com/NVlabs/nvdiffrast{end}\n"
+        );
+        let files = directory(&[("Dockerfile", &text)]);
+        let (_, report) = json(files.path(), &["Dockerfile"]);
+        let found = places(&report).join(" ");
+        assert!(found.contains("lint-build-isolation"), "{end} {found}");
+    }
+}

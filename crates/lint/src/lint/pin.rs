@@ -137,7 +137,7 @@ fn repository(url: &str) -> Option<String> {
     let (address, fragment) = address.split_once('#').unwrap_or((address, ""));
     let named = fragment.split('&').find_map(|it| it.strip_prefix("egg="));
     let path = address.split_once("://").map_or(address, |(_, path)| path);
-    let last = path.rsplit('/').next()?;
+    let last = path.trim_end_matches('/').rsplit('/').next()?;
     let last = last.split('@').next()?.trim_end_matches(".git");
     let name = named.unwrap_or(last).split('[').next()?;
     let is_name = !name.is_empty()
