@@ -45,6 +45,32 @@ fn what_a_package_does_later_brings_nothing_before() {
     assert_eq!(missing(&image), ["torch.version"]);
 }
 
+/// An import that is being executed has bound nothing yet: neither the names of its module, nor that of the module itself.
+#[test]
+fn an_import_binds_its_names_at_its_end() {
+    let part = |init: &str, part: &str| torch(init).text(&format!("{SITE}/torch/part.py"), part);
+    let own = "from . import gone\n";
+    for init in [
+        "from .part import *\nfrom . import gone\n",
+        "from . import part\nfrom .part import *\n",
+        "import torch.part\nfrom .part import gone\n",
+    ] {
+        assert_eq!(missing(&part(init, own)), ["torch"], "{init}");
+    }
+    // What comes before on its line, or from elsewhere, is bound.
+    for (init, source) in [
+        ("from os import name as gone; from .part import *\n", own),
+        ("from os import gone; from .part import *\n", own),
+        (
+            "from .part import *\n",
+            "gone = 1\nfrom torch import part\n",
+        ),
+    ] {
+        let image = part(init, source).text(&format!("{LIBRARY}/os.py"), "name = gone = 1\n");
+        assert_eq!(missing(&image), Vec::<String>::new(), "{init}");
+    }
+}
+
 #[test]
 fn after_the_package_is_imported_it_may_have_brought_anything() {
     let brings = "import sys\nsys.modules['torch.' + 'version'] = sys\n";

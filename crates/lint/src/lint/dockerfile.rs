@@ -10,6 +10,7 @@ mod files;
 mod index_configuration;
 mod origins;
 mod packages;
+mod resolution;
 mod run;
 mod search_path;
 mod session;

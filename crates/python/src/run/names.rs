@@ -102,7 +102,11 @@ impl<F: Files> Interpreter<'_, F> {
         seen.push(module.to_owned());
         self.lookups += facts.steps.len() as u64;
         let reached = self.reached(module);
-        let is_before = |line: u32| reached.is_some_and(|reached| reached < line);
+        // An import that is being executed has bound nothing yet, unless others are on its line.
+        let is_alone = |line| facts.imports().filter(|it| it.line == line).count() == 1;
+        let is_before = |line: u32| {
+            reached.is_some_and(|reached| reached < line || reached == line && is_alone(line))
+        };
         let mut answer = Answer::No;
         let of_module = facts.imports().filter(|it| it.called_from == 0);
         for import in of_module {

@@ -52,7 +52,8 @@ pub fn order(rules: &[Rule]) -> Vec<usize> {
             return;
         }
         for other in suppressing {
-            if suppresses(&rules[*other], &rules[index]) {
+            let (this, it) = (&rules[index], &rules[*other]);
+            if suppresses(it, this) && !suppresses(this, it) {
                 visit(*other, rules, suppressing, visited, order);
             }
         }

@@ -116,74 +116,6 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Adds the constraints and overrides that variables name.
-    fn add_files_of_variables(&self, install: &mut Install, words: &[Argument], session: &Session) {
-        let word = words.first().cloned().unwrap_or_default();
-        let files = |variable: &str, own: &[(String, String)]| {
-            let own = own.iter().find(|(name, _)| name == variable);
-            let value = own.map(|(_, value)| value.clone());
-            let value = value.or_else(|| self.session_value(variable, session));
-            let value = value.unwrap_or_default();
-            let files = value.split_whitespace().map(|file| Argument {
-                text: file.to_owned(),
-                ..word.clone()
-            });
-            files.collect::<Vec<_>>()
-        };
-        let constraints = match install.uv {
-            true => files("UV_CONSTRAINT", &install.variables),
-            false => files("PIP_CONSTRAINT", &install.variables),
-        };
-        let constraints = constraints.into_iter().map(|file| (file, true));
-        install.files.extend(constraints);
-        if install.uv {
-            let overrides = files("UV_OVERRIDE", &install.variables);
-            install.overrides.extend(overrides);
-        }
-    }
-
-    /// Whether a package without a version may be another release than the newest: something leaves newer ones out, or a constraint is not known.
-    fn may_be_older(&self, text: &Text<'_>, install: &Install, session: &Session) -> Result<bool> {
-        const VARIABLES: [&str; 2] = ["UV_EXCLUDE_NEWER", "PIP_UPLOADED_PRIOR_TO"];
-        let is_set = |name: &&str| {
-            let mut own = install.variables.iter();
-            own.any(|(it, _)| it == *name) || self.session_value(name, session).is_some()
-        };
-        if install.may_be_older || VARIABLES.iter().any(is_set) {
-            return Ok(true);
-        }
-        for (file, _) in install.files.iter().filter(|(_, constraint)| *constraint) {
-            if self.beside(text, session, &file.text)?.is_none() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Notes which packages uv takes as a file of overrides says. Of a file that is not in the build context, that is unknown.
-    fn override_pins(
-        &self,
-        text: &Text<'_>,
-        install: &Install,
-        session: &Session,
-        pins: &mut [Pin],
-    ) -> Result<()> {
-        let context = self.recorder.context();
-        for file in &install.overrides {
-            let Some((path, content)) = self.beside(text, session, &file.text)? else {
-                pins.iter_mut().for_each(|pin| pin.conditional = true);
-                continue;
-            };
-            let other = context.name(&path);
-            let other = context.text(&other, &content)?;
-            let mut gathered = Gathered::default();
-            requirements::gather(&other, &path, context, false, &mut gathered)?;
-            let names: Vec<String> = gathered.pins.into_iter().map(|it| it.name).collect();
-            pins.iter_mut().for_each(|pin| pin.override_by(&names));
-        }
-        Ok(())
-    }
-
     /// Notes `uv pip` without a virtual environment, which it needs unless `--system`, a variable or the project says otherwise.
     pub fn check_environment(
         &mut self,
@@ -208,10 +140,8 @@ impl State<'_> {
             || !self.environment().is_empty()
             || self.copies.iter().any(|it| it.source.contains("venv"));
         let is_set = |name: &str| {
-            let mut own = install.variables.iter();
-            own.any(|(it, _)| it == name)
-                || session.variables.contains_key(name)
-                || self.value(name).is_some()
+            session.variables.contains_key(name)
+                || self.command_value(name, &install, session).is_some()
         };
         let span = words.first().zip(words.last());
         if !may_find
@@ -349,18 +279,6 @@ impl State<'_> {
             }
         }
         Ok(Vec::new())
-    }
-
-    /// Notes what the settings of a project say about the packages of its lock file.
-    fn configure_locked(&self, text: &Text<'_>, directory: &str, pins: &mut [Pin]) -> Result<()> {
-        let project = self.origin(text, &format!("{directory}/pyproject.toml"))?;
-        if let Some((path, content)) = project {
-            let context = self.recorder.context();
-            let name = context.name(&path);
-            // What is wrong with the project itself is told where it is linted.
-            let _ = pyproject::configure(&context.text(&name, &content)?, pins);
-        }
-        Ok(())
     }
 }
 
