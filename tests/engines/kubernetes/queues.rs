@@ -81,7 +81,7 @@ fn job(namespace: &str) -> String {
     };
     format!(
         "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: train, {namespace}labels: {{kueue.x-k8s.io/queue-name: research}}}}\n\
-         spec: {{template: {{spec: {{containers: [{{name: c, image: IMAGE, resources: {{limits: {{nvidia.com/gpu: 1}}}}}}]}}}}}}\n"
+         spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: c, image: IMAGE, resources: {{limits: {{nvidia.com/gpu: 1}}}}}}]}}}}}}\n"
     )
 }
 

@@ -15,8 +15,8 @@ use imgcheck_base::spelling::nearest;
 use imgcheck_model::knowledge::{OnFirstUse, table};
 
 /// The most refused fields of an object that are kept.
-const MOST: usize = 20;
-/// The longest value that is shown.
+pub(super) const MOST: usize = 20;
+/// The longest value that is shown, and the longest tag.
 const LONGEST: usize = 60;
 /// Its fields are those of another rule, which knows the names of resources.
 const RESOURCES: &str = "ResourceRequirements";
@@ -195,12 +195,10 @@ impl Search<'_> {
             return;
         }
         let text = node.text().unwrap_or_default();
-        let is_short = text.len() <= LONGEST && !text.contains('\n');
+        let is_short = |it: &&str| it.len() <= LONGEST && !it.contains('\n');
         self.found.push(RefusedField {
             field: path.to_owned(),
-            value: text
-                .to_owned()
-                .split_off(if is_short { 0 } else { text.len() }),
+            value: Some(text).filter(is_short).unwrap_or_default().to_owned(),
             problem: "type".to_owned(),
             is: kind.name().to_owned(),
             takes: expected[0].name().to_owned(),
@@ -238,7 +236,12 @@ impl Search<'_> {
 
 /// Whether what is written before a value is the first line of a block scalar: `key: |-`.
 fn is_block_header(before: &str) -> bool {
-    let header = before.trim_end().rsplit('\n').next().unwrap_or_default();
+    let end = before.trim_end().len();
+    // Its text is on the lines that follow.
+    if !before[end..].contains('\n') {
+        return false;
+    }
+    let header = before[..end].rsplit('\n').next().unwrap_or_default();
     let header = header.split(" #").next().unwrap_or_default().trim_end();
     let header = header.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
     let start = header.strip_suffix(['|', '>']);
@@ -247,7 +250,10 @@ fn is_block_header(before: &str) -> bool {
 
 /// Whether what is written before a value ends with a tag, such as `!!str`.
 fn is_tagged(before: &str) -> bool {
-    let word = before.trim_end().rsplit(char::is_whitespace).next();
+    let before = before.trim_end();
+    let start = before.len().saturating_sub(LONGEST);
+    let start = before.ceil_char_boundary(start);
+    let word = before[start..].rsplit(char::is_whitespace).next();
     word.is_some_and(|it| it.trim_start_matches(['[', '{', ',']).starts_with('!'))
 }
 

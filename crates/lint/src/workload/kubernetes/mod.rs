@@ -214,6 +214,10 @@ impl Reader<'_> {
 
     /// What the API server refuses of an object of a kind, or the controller of the Pods in it.
     fn refused_fields(&self, kind: &Kind) -> Vec<RefusedField> {
+        // The API server of a cluster judges its own objects.
+        if self.manifest.text().is_empty() {
+            return Vec::new();
+        }
         // A test reads the table.
         let Ok(fields) = Fields::builtin() else {
             return Vec::new();

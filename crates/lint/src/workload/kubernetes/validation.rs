@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::fields::MOST;
 use super::{config_maps, path};
 use crate::workload::facts::RefusedField;
 use crate::workload::kinds::Kind;
@@ -55,6 +56,9 @@ struct Check<'c> {
 
 impl Check<'_> {
     fn add(&mut self, field: String, node: &Node, says: impl Into<String>) {
+        if self.found.len() >= MOST {
+            return;
+        }
         self.found.push(RefusedField {
             field,
             value: node.text().unwrap_or_default().to_owned(),
