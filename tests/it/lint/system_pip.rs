@@ -118,6 +118,13 @@ fn the_python_of_the_distribution_decides_which_wheels_there_are() {
         let later = format!("RUN pip install --break-system-packages wheel\n{install}");
         assert!(says(base, &later).contains(&none(python)), "{base}");
     }
+    let vllm = "RUN pip install --break-system-packages vllm==0.8.5";
+    let found = says("debian:13", vllm);
+    assert!(
+        found.contains("vllm 0.8.5 has no build for Python 3.13"),
+        "{found}"
+    );
+    assert!(!says("debian:12", vllm).contains("no build for Python"));
     for lines in [
         "RUN pip install torch==2.4.1",
         "ENV PATH=/opt/conda/bin:$PATH\nRUN pip install torch==2.5.1",

@@ -25,11 +25,15 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let unreleased = stages
         .iter()
         .flat_map(|stage| never_released(stage, knowledge));
+    let refused = stages
+        .iter()
+        .flat_map(|stage| refused_by_python(stage, knowledge));
     for_cuda
         .chain(unreleased)
         .chain(for_python)
         .chain(wheels)
         .chain(others)
+        .chain(refused)
         .collect()
 }
 
@@ -54,6 +58,40 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
         };
         let python = own.find(|it| !range.contains(it)).or_else(of_project)?;
         let built_for = vec![range.written()];
+        Some(NeverBuilt::new(
+            "python",
+            Severity::Error,
+            pin,
+            &python,
+            built_for,
+        ))
+    };
+    certain.filter_map(fault).collect()
+}
+
+/// Partners of a framework that pip does not install for the Python of the stage (`Requires-Python`). Those that are released with the framework
+/// have the Pythons of the framework.
+fn refused_by_python(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
+    let pins: Vec<&Pin> = stage.pins.iter().collect();
+    let certain = pins.iter().filter(|pin| {
+        let is_exact = pin.manager == "pip" && pin.specifier.starts_with("==");
+        is_exact && !pin.conditional && !pin.constraint
+    });
+    let fault = |pin: &&Pin| {
+        let partner = knowledge.partner(pin).filter(|it| !it.bound)?;
+        let version = pin.version.as_deref()?;
+        let mut rows = knowledge.requirements(partner).iter();
+        let required = rows.find(|it| it.version == version)?.python.as_deref()?;
+        let accepts = |python: &String, patch: u32| {
+            satisfies(&format!("{python}.{patch}"), required) != Ok(Some(false))
+        };
+        let tags = knowledge.wheel_tags(pin).filter(|it| !it.sdist);
+        let range = tags.and_then(|it| it.python.as_ref());
+        let has_wheel = |python: &String| range.is_none_or(|it| it.contains(python));
+        let mut own = pythons(stage, &pins, pin).into_iter();
+        let is_refused = |it: &String| has_wheel(it) && !accepts(it, 0) && !accepts(it, 99);
+        let python = own.find(is_refused)?;
+        let built_for = vec![required.to_owned()];
         Some(NeverBuilt::new(
             "python",
             Severity::Error,

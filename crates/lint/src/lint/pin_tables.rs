@@ -210,6 +210,8 @@ pub struct Requirement {
     pub extra: String,
     /// The specifier of the frameworks that it can be loaded with; wider than what its publisher allows.
     pub loads_with: Option<String>,
+    /// The specifier of the Pythons that pip installs it for (`Requires-Python`); `None` if it is not known.
+    pub python: Option<String>,
     /// METADATA says so, and not only the symbols of its libraries.
     pub is_declared: bool,
     /// With another framework it only loses a part.
@@ -345,6 +347,7 @@ impl Requirement {
                 .collect(),
             loads_with: text("documented").and_then(|_| text(framework)),
             extra: text("extra").unwrap_or_default(),
+            python: text("python"),
             is_declared: row.get("below").or(row.get("above")).is_none(),
             is_warning: text("severity").is_some_and(|it| it == "warning"),
             source: text("source").unwrap_or_default(),
