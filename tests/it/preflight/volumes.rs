@@ -1,6 +1,8 @@
 //! What volumes may bring, and what they hide.
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use testkit::elf::{SharedObject, Symbol, SymbolKind};
+use testkit::{Item, file};
 
 use super::certain_failures::{shown, with_shell};
 use super::kubernetes::{GPU, pod};
@@ -29,6 +31,62 @@ fn a_volume_over_the_home_directory_may_bring_the_module() {
             found.contains("python-import-fails"),
             expected,
             "{mount}: {found}"
+        );
+    }
+}
+
+/// An image with a Python and a package whose extension module needs a library that is nowhere.
+fn with_extension_module() -> Vec<Item> {
+    let function = |name: &str| Symbol {
+        name: name.to_owned(),
+        kind: SymbolKind::Function(b"\xc3".to_vec()),
+    };
+    let object = |symbols: &[&str]| SharedObject {
+        machine: 62,
+        symbols: symbols.iter().map(|it| function(it)).collect(),
+        ..SharedObject::default()
+    };
+    let python = SharedObject {
+        interpreter: Some("/lib64/ld-linux-x86-64.so.2".to_owned()),
+        ..object(&["Py_GetVersion", "Py_BytesMain"])
+    };
+    let module = SharedObject {
+        needed: vec!["libabsent.so.1".to_owned()],
+        ..object(&[])
+    };
+    let package = "usr/lib/python3.11/site-packages/video";
+    vec![
+        file("lib64/ld-linux-x86-64.so.2", object(&["_dl_x"]).bytes()),
+        file("usr/bin/python3.11", python.bytes()),
+        file("usr/lib/python3.11/os.py", "name = 'posix'\n"),
+        file(&format!("{package}/__init__.py"), "from . import core\n"),
+        file(&format!("{package}/core.abi3.so"), module.bytes()),
+    ]
+}
+
+/// The loader searches the directories of LD_LIBRARY_PATH, whatever is in them.
+#[test]
+fn a_volume_over_the_search_path_of_the_loader_may_bring_the_library() {
+    let volumes = "volumes: [{name: v, hostPath: {path: /opt/lib}}]";
+    let command = "command: [/usr/bin/python3.11, -c, import video]";
+    for (path, mount, expected) in [
+        ("/opt/lib", "/opt/lib", false),
+        ("/opt/lib:/x", "/opt", false),
+        ("/opt/lib", "/data", true),
+        ("/x", "/opt/lib", true),
+    ] {
+        let variable = format!("env: [{{name: LD_LIBRARY_PATH, value: '{path}'}}]");
+        let mounts = format!("volumeMounts: [{{name: v, mountPath: {mount}}}]");
+        let input = Input::new(&pod(&format!("{command}\n{variable}\n{mounts}"), volumes));
+        let archive = input.path().join("python.tar");
+        crate::launch::archive::write(&archive, &json!({}), &with_extension_module());
+        input.write("images.yaml", &format!("IMAGE: {}\n", archive.display()));
+        let (_, report) = input.json(&[]);
+        let found = findings(containers(&report)[0]).join(" ");
+        assert_eq!(
+            found.contains("python-import-fails"),
+            expected,
+            "{path} {mount}: {found}"
         );
     }
 }

@@ -9,7 +9,7 @@ use super::kubelet;
 use imgcheck_base::gap::{Gap, GapCode};
 use imgcheck_launch as launch;
 use imgcheck_lint::workload::{Container, HiddenFiles, Mount, is_below};
-use imgcheck_model::imports::ImportFailure;
+use imgcheck_model::imports::{AbsenceReason, ImportFailure};
 
 /// The variables that name directories with code.
 const SEARCH_PATHS: [&str; 3] = ["LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH"];
@@ -42,6 +42,10 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
     let failures = &model.stack.python.import_failures;
     let imported = failures.iter().filter_map(|failure| {
         let (mount, directory) = module_of(failure, container, model)?;
+        // The volumes in which libraries are searched are named above.
+        if needs_library(failure) && directories(model, &SEARCH_PATHS).any(|it| it == directory) {
+            return None;
+        }
         let message = format!(
             "the volume {} is mounted at {}, and Python searches {directory} for {}",
             mount.volume, mount.path, failure.module
@@ -124,7 +128,7 @@ pub(super) fn drop_import_failures(container: &Container, analysis: &mut Analysi
     }
 }
 
-/// The volume that may bring the module of a failed import, with the directory in which Python searches for it.
+/// The volume that may bring the module of a failed import, or the library that it needs, with the directory in which that is searched.
 fn module_of<'a>(
     failure: &'a ImportFailure,
     container: &'a Container,
@@ -143,6 +147,13 @@ fn module_of<'a>(
         ))
         .chain(own);
     let name = failure.module.split('.').next().unwrap_or_default();
+    if needs_library(failure) {
+        let mut pairs = directories(model, &SEARCH_PATHS)
+            .flat_map(|it| container.unknown_mounts().map(move |mount| (mount, it)));
+        if let Some(found) = pairs.find(|(mount, directory)| overlaps(mount, directory)) {
+            return Some(found);
+        }
+    }
     let mut pairs =
         searched.flat_map(|it| container.unknown_mounts().map(move |mount| (mount, it)));
     pairs.find(|(mount, directory)| {
@@ -153,6 +164,12 @@ fn module_of<'a>(
         is_below(directory, &mount.path)
             || first.is_some_and(|it| it == USER_BASE || it.trim_end_matches(".py") == name)
     })
+}
+
+/// Whether an import fails for want of a library, which the loader searches.
+fn needs_library(failure: &ImportFailure) -> bool {
+    use AbsenceReason::{LibraryMissing, LibraryTooOld};
+    [LibraryMissing, LibraryTooOld].contains(&failure.reason)
 }
 
 /// The directories that variables name.
