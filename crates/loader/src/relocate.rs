@@ -9,7 +9,7 @@ use super::process::Process;
 use super::system::Libc;
 use imgcheck_base::error::Result;
 use imgcheck_base::limits::Limit;
-use imgcheck_elf::facts::{Bound, Import};
+use imgcheck_elf::facts::{Bound, Import, VersionNeed};
 use imgcheck_elf::{ElfFacts, SymbolRequest};
 
 /// Lookups between two checks of the limit and the cancellation; they take a few milliseconds.
@@ -17,40 +17,62 @@ const CHECK_EVERY: u64 = 100_000;
 /// What an undefined symbol counts in lookups, because it is kept.
 const UNDEFINED: u64 = 100;
 
-/// Required versions that the files which answer do not define (`_dl_check_map_versions`). A file without version definitions
-/// satisfies all, and a weak reference is always satisfied.
+/// The versions that files define.
+type Definitions<'p> = HashMap<*const ElfFacts, HashSet<&'p str>>;
+
+/// Required versions that the files which answer do not define.
 pub(crate) fn unmet_versions(process: &Process, new: &[ObjectId]) -> Result<Vec<Fault>> {
     let mut faults = Vec::new();
-    let mut definitions: HashMap<*const ElfFacts, HashSet<&str>> = HashMap::new();
+    let mut definitions = Definitions::new();
     for object in new.iter().map(|&id| &process.objects()[id]) {
         for need in &object.elf.version_needs {
-            let Some(provider) = process.named(&need.file) else {
-                continue;
-            };
-            let defined = definitions
-                .entry(std::ptr::from_ref(provider.elf))
-                .or_insert_with(|| {
-                    let names = provider.elf.version_definitions.iter();
-                    names.map(String::as_str).collect()
-                });
-            if defined.is_empty() {
-                continue;
-            }
-            let unmet = need
-                .versions
-                .iter()
-                .filter(|(version, weak)| !weak && !defined.contains(version.as_str()));
             let before = faults.len();
-            faults.extend(unmet.map(|(version, _)| Fault::Version {
-                object: object.path.clone(),
-                version: version.clone(),
-                provider: provider.path.clone(),
-            }));
+            faults.extend(unmet(process, need, &object.path, &mut definitions));
             let new = (faults.len() - before) as u64;
             process.system().spend(Limit::LoaderFaults, new)?;
         }
     }
     Ok(faults)
+}
+
+impl Process<'_> {
+    /// The first version that an object at this path, which is not loaded yet, would miss if the files that answer are those that are loaded now.
+    pub fn unmet_version(&self, elf: &ElfFacts, path: &str) -> Option<Fault> {
+        if self.system().libc != Libc::Glibc {
+            return None;
+        }
+        let mut definitions = Definitions::new();
+        let mut needs = elf.version_needs.iter();
+        needs.find_map(|need| unmet(self, need, path, &mut definitions).next())
+    }
+}
+
+/// The versions that an object requires of a file, and that the file does not define (`_dl_check_map_versions`). A file without version
+/// definitions satisfies all, and a weak reference is always satisfied.
+fn unmet<'p>(
+    process: &'p Process,
+    need: &'p VersionNeed,
+    path: &'p str,
+    definitions: &mut Definitions<'p>,
+) -> impl Iterator<Item = Fault> {
+    let provider = process.named(&need.file).and_then(|provider| {
+        let defined = definitions
+            .entry(std::ptr::from_ref(provider.elf))
+            .or_insert_with(|| {
+                let names = provider.elf.version_definitions.iter();
+                names.map(String::as_str).collect()
+            });
+        (!defined.is_empty()).then_some((provider, &*defined))
+    });
+    provider.into_iter().flat_map(move |(provider, defined)| {
+        let versions = need.versions.iter();
+        let unmet = versions.filter(|(version, weak)| !weak && !defined.contains(version.as_str()));
+        unmet.map(|(version, _)| Fault::Version {
+            object: path.to_owned(),
+            version: version.clone(),
+            provider: provider.path.clone(),
+        })
+    })
 }
 
 /// Undefined symbols of new objects that are bound at load time, in the order in which glibc relocates: dependencies first.

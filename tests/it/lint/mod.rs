@@ -5,6 +5,7 @@ mod inputs;
 mod packages;
 mod public_faults;
 mod reports;
+mod source_builds;
 mod system_pip;
 mod uv;
 
@@ -69,6 +70,13 @@ fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
         fs::write(path, text).unwrap();
     }
     directory
+}
+
+/// The rules that find something in one of several files, each with its place.
+fn found_in(files: &[(&str, &str)], checked: &str) -> String {
+    let directory = directory(files);
+    let (_, report) = json(directory.path(), &[checked]);
+    places(&report).join(" ")
 }
 
 fn parse(kind: FileKind, text: &str) -> Option<Sources> {

@@ -10,9 +10,10 @@ fn a_project_may_let_uv_install_into_the_system() {
     let project = "[project]\nname = 'a'\nversion = '1'\n";
     for (table, expected) in [("[tool.uv.pip]\nsystem = true\n", false), ("", true)] {
         let project = format!("{project}{table}");
-        let files = directory(&[("Dockerfile", dockerfile), ("pyproject.toml", &project)]);
-        let (_, report) = json(files.path(), &["Dockerfile"]);
-        let found = places(&report).join(" ");
+        let found = found_in(
+            &[("Dockerfile", dockerfile), ("pyproject.toml", &project)],
+            "Dockerfile",
+        );
         assert_eq!(
             found.contains("lint-uv-environment"),
             expected,
@@ -34,9 +35,10 @@ fn the_python_that_uv_takes_counts() {
         ("", "3.11\n", true),
     ] {
         let text = format!("FROM python:3.13\nWORKDIR /app\n{more}{install}");
-        let files = directory(&[("Dockerfile", &text), (".python-version", version)]);
-        let (_, report) = json(files.path(), &["Dockerfile"]);
-        let found = places(&report).join(" ");
+        let found = found_in(
+            &[("Dockerfile", &text), (".python-version", version)],
+            "Dockerfile",
+        );
         assert_eq!(
             found.contains("lint-never-built"),
             expected,
@@ -48,11 +50,6 @@ fn the_python_that_uv_takes_counts() {
 /// uv takes an overridden package as the override says, whatever requires it, so the requirements of others do not count.
 #[test]
 fn overrides_of_uv_replace_requirements() {
-    let names = |files: &[(&str, &str)], checked: &str| {
-        let files = directory(files);
-        let (_, report) = json(files.path(), &[checked]);
-        places(&report).join(" ")
-    };
     let project = |overrides: &str| {
         let dependencies = "dependencies = ['torch==2.9.0', 'vllm==0.11.0']";
         format!("[project]\nname = 'a'\nversion = '1'\n{dependencies}\n[tool.uv]\n{overrides}")
@@ -60,9 +57,9 @@ fn overrides_of_uv_replace_requirements() {
     let plain = project("");
     let overridden = project("override-dependencies = ['torch==2.9.0']");
     let conflict = "lint-pin-conflict";
-    assert!(names(&[("pyproject.toml", &plain)], "pyproject.toml").contains(conflict));
+    assert!(found_in(&[("pyproject.toml", &plain)], "pyproject.toml").contains(conflict));
     assert_eq!(
-        names(&[("pyproject.toml", &overridden)], "pyproject.toml"),
+        found_in(&[("pyproject.toml", &overridden)], "pyproject.toml"),
         ""
     );
     let dockerfile = |install: &str| {
@@ -80,7 +77,7 @@ fn overrides_of_uv_replace_requirements() {
         ("UV_OVERRIDE=over.txt pip install", true),
     ] {
         let text = dockerfile(install);
-        let found = names(&[("Dockerfile", &text), overrides], "Dockerfile");
+        let found = found_in(&[("Dockerfile", &text), overrides], "Dockerfile");
         assert_eq!(found.contains(conflict), expected, "{install}: {found}");
     }
     for (lock, expected) in [
@@ -97,7 +94,7 @@ fn overrides_of_uv_replace_requirements() {
         };
         let packages = [package("torch", "2.9.0"), package("vllm", "0.11.0")].concat();
         let text = format!("version = 1\n{lock}{packages}");
-        let found = names(&[("uv.lock", &text)], "uv.lock");
+        let found = found_in(&[("uv.lock", &text)], "uv.lock");
         assert_eq!(found.contains(conflict), expected, "{found}");
     }
 }
@@ -138,9 +135,7 @@ fn uv_may_give_pytorch_to_a_build() {
             if with_lock {
                 inputs.push(("uv.lock", &lock));
             }
-            let files = directory(&inputs);
-            let (_, report) = json(files.path(), &["Dockerfile"]);
-            let found = places(&report).join(" ");
+            let found = found_in(&inputs, "Dockerfile");
             assert_eq!(
                 found.contains("lint-build-isolation"),
                 expected,
@@ -163,9 +158,7 @@ fn isolation_may_be_off_for_one_package() {
             "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV VIRTUAL_ENV=/v\nRUN uv pip install torch==2.6.0\n\
              RUN uv pip install {option} flash-attn==2.7.3\n"
         );
-        let files = directory(&[("Dockerfile", &text)]);
-        let (_, report) = json(files.path(), &["Dockerfile"]);
-        let found = places(&report).join(" ");
+        let found = found_in(&[("Dockerfile", &text)], "Dockerfile");
         assert_eq!(
             found.contains("lint-build-isolation"),
             expected,
@@ -207,9 +200,7 @@ fn a_package_without_a_version_may_not_be_the_newest() {
         ),
         ("RUN uv add torchvision", false),
     ] {
-        let files = directory(&[("Dockerfile", &format!("{base}{lines}\n"))]);
-        let (_, report) = json(files.path(), &["Dockerfile"]);
-        let found = places(&report).join(" ");
+        let found = found_in(&[("Dockerfile", &format!("{base}{lines}\n"))], "Dockerfile");
         assert_eq!(
             found.contains("lint-torch-replaced"),
             expected,

@@ -31,21 +31,20 @@ pub(super) fn gaps(container: &Container, model: &Model, launch: &launch::Knowle
     let unknown = container.unknown.iter();
     let unknown = unknown.filter(|it| is_relevant(&it.variable));
     let unknown = unknown.map(|it| gap(it.message.clone(), None));
-    let searched = container.unknown_mounts().filter_map(|mount| {
-        let directory = directories(model, &SEARCH_PATHS).find(|it| overlaps(mount, it))?;
+    let searched = searched(container, model).map(|(mount, directory)| {
         let message = format!(
             "the volume {} is mounted at {}, and the process searches {directory} for code",
             mount.volume, mount.path
         );
-        Some(gap(message, Some(&mount.path)))
+        gap(message, Some(&mount.path))
     });
     let failures = &model.stack.python.import_failures;
-    let imported = failures.iter().filter_map(|failure| {
+    // The volumes that may bring a library are named above.
+    let of_modules = failures
+        .iter()
+        .filter(|it| !may_get_library(it, container, model));
+    let imported = of_modules.filter_map(|failure| {
         let (mount, directory) = module_of(failure, container, model)?;
-        // The volumes in which libraries are searched are named above.
-        if needs_library(failure) && directories(model, &SEARCH_PATHS).any(|it| it == directory) {
-            return None;
-        }
         let message = format!(
             "the volume {} is mounted at {}, and Python searches {directory} for {}",
             mount.volume, mount.path, failure.module
@@ -118,17 +117,19 @@ fn hides_script(mount: &Mount, container: &Container, model: &Model) -> bool {
         && script.is_some_and(|it| is_below(&it.path, &mount.path))
 }
 
-/// Leaves out imports that do not fail if a volume brings the module.
+/// Leaves out imports that do not fail if a volume brings the module or the library.
 pub(super) fn drop_import_failures(container: &Container, analysis: &mut Analysis) {
     let (model, python) = (&analysis.model, &mut analysis.python);
-    let is_brought = |it: &ImportFailure| module_of(it, container, model).is_some();
+    let is_brought = |it: &ImportFailure| {
+        module_of(it, container, model).is_some() || may_get_library(it, container, model)
+    };
     if python.import_failures.iter().any(is_brought) {
         let python = Arc::make_mut(python);
         python.import_failures.retain(|it| !is_brought(it));
     }
 }
 
-/// The volume that may bring the module of a failed import, or the library that it needs, with the directory in which that is searched.
+/// The volume that may bring the module of a failed import, with the directory in which Python searches for it.
 fn module_of<'a>(
     failure: &'a ImportFailure,
     container: &'a Container,
@@ -147,13 +148,6 @@ fn module_of<'a>(
         ))
         .chain(own);
     let name = failure.module.split('.').next().unwrap_or_default();
-    if needs_library(failure) {
-        let mut pairs = directories(model, &SEARCH_PATHS)
-            .flat_map(|it| container.unknown_mounts().map(move |mount| (mount, it)));
-        if let Some(found) = pairs.find(|(mount, directory)| overlaps(mount, directory)) {
-            return Some(found);
-        }
-    }
     let mut pairs =
         searched.flat_map(|it| container.unknown_mounts().map(move |mount| (mount, it)));
     pairs.find(|(mount, directory)| {
@@ -166,10 +160,22 @@ fn module_of<'a>(
     })
 }
 
-/// Whether an import fails for want of a library, which the loader searches.
-fn needs_library(failure: &ImportFailure) -> bool {
+/// Whether an import fails for want of a library that a volume may bring.
+fn may_get_library(failure: &ImportFailure, container: &Container, model: &Model) -> bool {
     use AbsenceReason::{LibraryMissing, LibraryTooOld};
-    [LibraryMissing, LibraryTooOld].contains(&failure.reason)
+    let needs_library = [LibraryMissing, LibraryTooOld].contains(&failure.reason);
+    needs_library && searched(container, model).next().is_some()
+}
+
+/// The volumes over directories in which processes search for code, each with the first of these.
+fn searched<'a>(
+    container: &'a Container,
+    model: &'a Model,
+) -> impl Iterator<Item = (&'a Mount, &'a str)> {
+    container.unknown_mounts().filter_map(|mount| {
+        let directory = directories(model, &SEARCH_PATHS).find(|it| overlaps(mount, it))?;
+        Some((mount, directory))
+    })
 }
 
 /// The directories that variables name.

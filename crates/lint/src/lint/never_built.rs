@@ -57,16 +57,14 @@ fn without_wheel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
             pythons.into_iter().next().filter(|_| none_fits)
         };
         let python = own.find(|it| !range.contains(it)).or_else(of_project)?;
-        let built_for = vec![range.written()];
-        Some(NeverBuilt::new(
-            "python",
-            Severity::Error,
-            pin,
-            &python,
-            built_for,
-        ))
+        Some(for_python(pin, &python, range.written()))
     };
     certain.filter_map(fault).collect()
+}
+
+/// A package that is for other Pythons than that of the stage.
+fn for_python(pin: &Pin, python: &str, built_for: String) -> NeverBuilt {
+    NeverBuilt::new("python", Severity::Error, pin, python, vec![built_for])
 }
 
 /// Partners of a framework that pip does not install for the Python of the stage (`Requires-Python`). Those that are released with the framework
@@ -91,14 +89,7 @@ fn refused_by_python(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt>
         let mut own = pythons(stage, &pins, pin).into_iter();
         let is_refused = |it: &String| has_wheel(it) && !accepts(it, 0) && !accepts(it, 99);
         let python = own.find(is_refused)?;
-        let built_for = vec![required.to_owned()];
-        Some(NeverBuilt::new(
-            "python",
-            Severity::Error,
-            pin,
-            &python,
-            built_for,
-        ))
+        Some(for_python(pin, &python, required.to_owned()))
     };
     certain.filter_map(fault).collect()
 }

@@ -47,6 +47,13 @@ pub(super) fn volume<'p>(pod: &'p Node, name: &str) -> Option<&'p Node> {
     volumes.find(|it| it.text_of("name") == Some(name))
 }
 
+/// Whether an object claims a volume of this name for each of its Pods, as a StatefulSet does.
+pub(super) fn has_claim(object: &Node, name: &str) -> bool {
+    let spec = object.get("spec").into_iter();
+    let mut claims = spec.flat_map(|it| it.items_of("volumeClaimTemplates"));
+    claims.any(|it| it.at(["metadata", "name"]).and_then(Node::text) == Some(name))
+}
+
 /// The containers in the lists of a Pod's specification.
 pub(super) fn containers_of(pod: &Node) -> impl Iterator<Item = &Node> {
     LISTS.iter().flat_map(|(list, _)| pod.items_of(list))

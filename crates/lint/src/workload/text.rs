@@ -65,3 +65,10 @@ impl<'t> Manifest<'t> {
 pub(super) fn is_final(text: &str) -> bool {
     !text.contains(['{', '$', '<', '%'])
 }
+
+/// Whether a text is a label of RFC 1123, apart from its length.
+pub(super) fn is_label(text: &str) -> bool {
+    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_edge = |c: Option<char>| c.is_some_and(|it| it != '-');
+    text.chars().all(is_inside) && is_edge(text.chars().next()) && is_edge(text.chars().next_back())
+}

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::lexical::name_of;
-use imgcheck_elf::ElfFacts;
 use imgcheck_image::{Node, RootFilesystem};
 use imgcheck_loader::{Fault, Libc, ObjectId, OpenMode, Process, System};
 use imgcheck_python::run::Lacking;
@@ -88,7 +87,7 @@ impl<'s> PythonLoader<'s> {
         let path = extension.path();
         let is_loaded = |name: &String| self.process.borrow().named(name).is_some();
         let lacking = match elf.needed.iter().all(is_loaded) {
-            true => self.unmet_version(elf)?,
+            true => lacking_of(self.process.borrow().unmet_version(elf, &path))?,
             false => self.lacking(&path, 0)?,
         };
         let is_below = |path: &str, site: &String| {
@@ -111,25 +110,6 @@ impl<'s> PythonLoader<'s> {
         let caller = caller.and_then(Result::ok).unwrap_or_default();
         let lacking = self.lacking(name, caller)?;
         self.is_certain(&lacking, |_| true).then_some(lacking)
-    }
-
-    /// A version that a loaded library does not define, and that an object which is not loaded yet needs (`_dl_check_map_versions` in glibc's
-    /// elf/dl-version.c).
-    fn unmet_version(&self, elf: &ElfFacts) -> Option<Lacking> {
-        let process = self.process.borrow();
-        if process.system().libc != Libc::Glibc {
-            return None;
-        }
-        elf.version_needs.iter().find_map(|need| {
-            let provider = process.named(&need.file)?;
-            let defined = &provider.elf.version_definitions;
-            let is_unmet = |it: &&(String, bool)| !it.1 && !defined.contains(&it.0);
-            let mut versions = need.versions.iter().filter(|_| !defined.is_empty());
-            versions.find(is_unmet).map(|(version, _)| Lacking {
-                library: provider.path.clone(),
-                version: Some(version.clone()),
-            })
-        })
     }
 
     /// Whether neither the driver of the host nor a file that counts has what is lacking.
@@ -166,14 +146,7 @@ impl<'s> PythonLoader<'s> {
         if let Some(known) = self.known.borrow().get(request) {
             return known.clone();
         }
-        let (library, version) = match self.open(request, caller) {
-            Err(Some(Fault::Missing { name, .. })) => (name, None),
-            Err(Some(Fault::Version {
-                provider, version, ..
-            })) => (provider, Some(version)),
-            _ => (String::new(), None),
-        };
-        let lacking = (!library.is_empty()).then_some(Lacking { library, version });
+        let lacking = lacking_of(self.open(request, caller).err().flatten());
         let mut known = self.known.borrow_mut();
         known.entry(request.to_owned()).or_insert(lacking).clone()
     }
@@ -190,4 +163,16 @@ impl<'s> PythonLoader<'s> {
             }
         }
     }
+}
+
+/// What the loader lacks, if a fault says so.
+fn lacking_of(fault: Option<Fault>) -> Option<Lacking> {
+    let (library, version) = match fault? {
+        Fault::Missing { name, .. } => (name, None),
+        Fault::Version {
+            provider, version, ..
+        } => (provider, Some(version)),
+        _ => return None,
+    };
+    Some(Lacking { library, version })
 }

@@ -50,7 +50,7 @@ impl State<'_> {
         own.or_else(|| self.session_value(name, session))
     }
 
-    /// Whether a package without a version may be another release than the newest: something leaves newer ones out, or a constraint is not known.
+    /// Whether a package without a version may not be the newest release: something leaves newer ones out, or a constraint cannot be read.
     pub fn may_be_older(
         &self,
         text: &Text<'_>,

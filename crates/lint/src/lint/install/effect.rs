@@ -38,7 +38,7 @@ pub struct Install {
     pub environment: Option<String>,
     /// `--no-deps`.
     pub alone: bool,
-    /// Whether a package without a version may be another release than the newest: `uv add`, `--exclude-newer`.
+    /// Whether a package without a version may not be the newest release: `uv add`, `--exclude-newer`.
     pub may_be_older: bool,
     /// Whether uv installs them.
     pub uv: bool,

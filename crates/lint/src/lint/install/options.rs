@@ -10,6 +10,8 @@ pub const PIP_VALUES: &[&str] = &[
     "--client-cert",
     "--config-setting",
     "--config-settings",
+    "--exclude-newer",
+    "--exclude-newer-package",
     "--exists-action",
     "--extra",
     "--global-option",
@@ -20,7 +22,9 @@ pub const PIP_VALUES: &[&str] = &[
     "--link-mode",
     "--log",
     "--no-binary",
+    "--no-build-isolation-package",
     "--only-binary",
+    "--override",
     "--platform",
     "--prerelease",
     "--progress-bar",
@@ -37,11 +41,13 @@ pub const PIP_VALUES: &[&str] = &[
     "--trusted-host",
     "--upgrade-package",
     "--upgrade-strategy",
+    "--uploaded-prior-to",
     "--use-feature",
     "-C",
     "-P",
     "-e",
     "--editable",
+    "--overrides",
 ];
 
 /// Options of pip and uv whose value is for the build.

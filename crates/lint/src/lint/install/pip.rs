@@ -200,7 +200,6 @@ fn python_arguments(words: &[Argument]) -> Install {
             "--constraint",
             "--constraints",
         ];
-        let overrides = matches!(name, "--override" | "--overrides");
         if matches!(name, "--no-deps" | "--no-dependencies") {
             install.alone = true;
         } else if name == "--no-build-isolation" {
@@ -211,9 +210,6 @@ fn python_arguments(words: &[Argument]) -> Install {
             || files.contains(&name)
             || PLACES.contains(&name)
             || PIP_VALUES.contains(&name)
-            || overrides
-            || OLDER.contains(&name)
-            || name == NO_ISOLATION_OF
         {
             let Some(word) = joined.map_or_else(|| words.next(), |_| Some(word)) else {
                 break;
@@ -223,7 +219,7 @@ fn python_arguments(words: &[Argument]) -> Install {
                 text: value.to_owned(),
                 ..word.clone()
             };
-            if overrides {
+            if matches!(name, "--override" | "--overrides") {
                 install.overrides.push(file);
             } else if OLDER.contains(&name) {
                 install.may_be_older = true;

@@ -12,7 +12,7 @@ use imgcheck_base::version::requirement::normalized;
 pub struct Settings {
     /// `override-dependencies`: packages that uv takes as these say, whatever requires them.
     overridden: Vec<String>,
-    /// Whether a package without a version may be another release than the newest: `exclude-newer`, `constraint-dependencies`.
+    /// `exclude-newer`, `constraint-dependencies`: a package without a version may not be the newest release.
     may_be_older: bool,
     /// `no-build-isolation`.
     no_isolation: bool,

@@ -39,11 +39,6 @@ impl Fields {
         FIELDS.get_or_make(|| table("kubernetes-fields"))
     }
 
-    /// Whether the API server itself knows an object.
-    pub fn knows(&self, object: &Node) -> bool {
-        self.type_of(object).is_some()
-    }
-
     fn type_of<'o>(&self, object: &'o Node) -> Option<&'o str> {
         let version = object.text_of("apiVersion")?;
         let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -55,12 +50,10 @@ impl Fields {
             .then_some(kind)
     }
 
-    /// What the API server refuses of an object that it knows.
-    pub fn refused(&self, object: &Node, manifest: &Manifest) -> Vec<RefusedField> {
-        let Some(kind) = self.type_of(object) else {
-            return Vec::new();
-        };
-        self.refused_as(kind, object, "", manifest)
+    /// What the API server refuses of an object; `None` if it does not know the kind itself.
+    pub fn refused(&self, object: &Node, manifest: &Manifest) -> Option<Vec<RefusedField>> {
+        let kind = self.type_of(object)?;
+        Some(self.refused_as(kind, object, "", manifest))
     }
 
     /// What an API server or a controller refuses of a part of an object that is of this type, at this path of the object.

@@ -222,8 +222,7 @@ impl Reader<'_> {
         let Ok(fields) = Fields::builtin() else {
             return Vec::new();
         };
-        if fields.knows(self.object) {
-            let mut found = fields.refused(self.object, self.manifest);
+        if let Some(mut found) = fields.refused(self.object, self.manifest) {
             found.extend(validation::refused(self.object, kind, self.manifest));
             return found;
         }

@@ -57,11 +57,7 @@ impl Objects {
 
     /// Adds an object if containers can refer to it.
     pub fn add(&mut self, object: &Node, kinds: &Kinds) {
-        let metadata = |key: &str| {
-            let text = object.at(["metadata", key]).and_then(Node::text);
-            text.unwrap_or_default().to_owned()
-        };
-        let key = (metadata("namespace"), metadata("name"));
+        let key = key_of(object);
         match object.text_of("kind") {
             // The controller of tokens adds keys to it.
             Some("Secret") if object.text_of("type") == Some(TOKEN) => {}
@@ -113,14 +109,11 @@ impl Objects {
             return;
         };
         // A test reads the table.
-        let fields = Fields::builtin().map(|it| it.refused(object, manifest));
-        let refused = fields.unwrap_or_default();
-        if !refused.is_empty() {
-            let metadata = |key: &str| {
-                let text = object.at(["metadata", key]).and_then(Node::text);
-                text.unwrap_or_default().to_owned()
-            };
-            let key = (kind.to_owned(), metadata("namespace"), metadata("name"));
+        let fields = Fields::builtin().ok();
+        let refused = fields.and_then(|it| it.refused(object, manifest));
+        if let Some(refused) = refused.filter(|it| !it.is_empty()) {
+            let (namespace, name) = key_of(object);
+            let key = (kind.to_owned(), namespace, name);
             self.refused.entry(key).or_default().extend(refused);
         }
     }
@@ -173,6 +166,15 @@ impl Objects {
     pub(super) fn runtime_selector(&self, name: &str) -> Option<&BTreeMap<String, String>> {
         self.runtime_classes.get(name)
     }
+}
+
+/// The namespace and the name of an object; empty without one.
+fn key_of(object: &Node) -> (String, String) {
+    let metadata = |key: &str| {
+        let text = object.at(["metadata", key]).and_then(Node::text);
+        text.unwrap_or_default().to_owned()
+    };
+    (metadata("namespace"), metadata("name"))
 }
 
 /// The keys of a ConfigMap or Secret (Kubernetes API reference).

@@ -13,7 +13,7 @@ use crate::workload::facts::{
     Unknown, Variable, may_set_path, patterns,
 };
 use crate::workload::placement::Placement;
-use crate::workload::shape::{LISTS, containers_of, volume};
+use crate::workload::shape::{LISTS, containers_of, has_claim, volume};
 use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_base::lexical::simplified;
@@ -185,13 +185,7 @@ impl<'p> Template<'p> {
             let kind = kinds
                 .filter_map(|(key, _)| key.text())
                 .find(|key| *key != "name");
-            let mut claims = self
-                .object
-                .get("spec")
-                .into_iter()
-                .flat_map(|it| it.items_of("volumeClaimTemplates"));
-            let is_claim =
-                claims.any(|it| it.at(["metadata", "name"]).and_then(Node::text) == Some(name));
+            let is_claim = has_claim(self.object, name);
             Some(Mount {
                 empty: kind == Some("emptyDir")
                     && self.mounted.get(name) == Some(&1)

@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::quantity::{NotAQuantity, Quantity};
 use crate::workload::facts::RefusedResource;
-use crate::workload::text::{Manifest, is_final};
+use crate::workload::text::{Manifest, is_final, is_label};
 use imgcheck_base::document::Node;
 
 /// The fields of `resources`.
@@ -80,18 +80,11 @@ fn name_problem(name: &str) -> Option<Problem> {
         return (!is_standard).then(|| problem("unqualified", says));
     };
     let is_edge = |c: Option<char>| c.is_some_and(|it| it.is_ascii_alphanumeric());
-    let is_name = |text: &str, is_inside: fn(char) -> bool| {
-        text.chars().all(is_inside)
-            && is_edge(text.chars().next())
-            && is_edge(text.chars().next_back())
-    };
-    let is_label = |label: &str| {
-        is_name(label, |c| {
-            c == '-' || c.is_ascii_lowercase() || c.is_ascii_digit()
-        })
-    };
+    let is_inside = |c: char| "-_.".contains(c) || c.is_ascii_alphanumeric();
     let is_resource = resource.len() <= LONGEST_NAME
-        && is_name(resource, |c| "-_.".contains(c) || c.is_ascii_alphanumeric());
+        && resource.chars().all(is_inside)
+        && is_edge(resource.chars().next())
+        && is_edge(resource.chars().next_back());
     let says = match (domain.split('.').all(is_label), is_resource) {
         (false, _) => {
             "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"

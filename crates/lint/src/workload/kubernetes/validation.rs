@@ -10,8 +10,8 @@ use super::fields::MOST;
 use super::{config_maps, path};
 use crate::workload::facts::RefusedField;
 use crate::workload::kinds::Kind;
-use crate::workload::shape::{LISTS, containers_of, volume};
-use crate::workload::text::{Manifest, is_final};
+use crate::workload::shape::{LISTS, containers_of, has_claim, volume};
+use crate::workload::text::{Manifest, is_final, is_label};
 use imgcheck_base::document::Node;
 
 /// The longest name of a container or volume.
@@ -37,8 +37,7 @@ pub(super) fn refused(object: &Node, kind: &Kind, manifest: &Manifest) -> Vec<Re
         return check.found;
     }
     check.selector(object);
-    let templates = kind.templates.iter().map(|it| format!("{it}.spec"));
-    for path in templates.chain(kind.pods.iter().cloned()) {
+    for path in paths_of_pods(kind) {
         for (_, pod) in path::resolve(object, &path) {
             check.restart_policy(object, pod, &path);
             check.tolerations(pod, &path);
@@ -80,8 +79,8 @@ impl Check<'_> {
         let Some(name) = object.at(["metadata", "name"]) else {
             return;
         };
-        let is_label = |it: &str| it.split('.').all(|it| is_label(it, LONGEST_NAME));
-        if is_wrong(name, |it| it.len() <= LONGEST_NAME && is_label(it)) {
+        let is_subdomain = |it: &str| it.len() <= LONGEST_NAME && it.split('.').all(is_label);
+        if is_wrong(name, is_subdomain) {
             self.add("metadata.name".to_owned(), name, SUBDOMAIN);
         }
     }
@@ -208,7 +207,7 @@ impl Check<'_> {
                 continue;
             };
             let text = name.text().filter(|it| is_final(it)).unwrap_or_default();
-            if is_wrong(name, |it| is_label(it, LONGEST_LABEL)) {
+            if is_wrong(name, |it| it.len() <= LONGEST_LABEL && is_label(it)) {
                 self.add(field, name, LABEL);
             } else if !text.is_empty() && !known.insert(text) {
                 self.add(field, name, format!("Duplicate value: \"{text}\""));
@@ -217,15 +216,11 @@ impl Check<'_> {
     }
 
     fn mounts(&mut self, object: &Node, pod: &Node, container: &Node, path: &str) {
-        let claims = object.get("spec").into_iter();
-        let claims = claims.flat_map(|it| it.items_of("volumeClaimTemplates"));
-        let claims = claims.filter_map(|it| it.at(["metadata", "name"])?.text());
-        let claims: BTreeSet<&str> = claims.collect();
         let mut known = BTreeSet::new();
         for (at, mount) in container.items_of("volumeMounts").enumerate() {
             let field = |name: &str| format!("{path}.volumeMounts[{at}].{name}");
             if let Some(name) = mount.get("name") {
-                let is_there = |it: &str| claims.contains(it) || volume(pod, it).is_some();
+                let is_there = |it: &str| volume(pod, it).is_some() || has_claim(object, it);
                 if is_wrong(name, is_there) {
                     let says = format!("Not found: \"{}\"", name.text().unwrap_or_default());
                     self.add(field("name"), name, says);
@@ -263,14 +258,18 @@ fn is_patch(object: &Node, kind: &Kind) -> bool {
     let needs_selector = object
         .text_of("kind")
         .is_some_and(|it| SELECTING.contains(&it));
-    let pods = kind.templates.iter().map(|it| format!("{it}.spec"));
-    let mut pods = pods.chain(kind.pods.iter().cloned());
-    let lacks_image = pods.any(|path| {
+    let lacks_image = paths_of_pods(kind).any(|path| {
         let pods = path::resolve(object, &path);
         let mut containers = pods.iter().flat_map(|(_, pod)| containers_of(pod));
         containers.any(|it| it.get("image").is_none())
     });
     needs_selector && !has_selector || lacks_image || has_directive(object)
+}
+
+/// The paths of the specifications of Pods.
+fn paths_of_pods(kind: &Kind) -> impl Iterator<Item = String> {
+    let templates = kind.templates.iter().map(|it| format!("{it}.spec"));
+    templates.chain(kind.pods.iter().cloned())
 }
 
 fn has_directive(node: &Node) -> bool {
@@ -284,16 +283,6 @@ fn has_directive(node: &Node) -> bool {
 fn is_wrong(node: &Node, is_allowed: impl Fn(&str) -> bool) -> bool {
     node.text()
         .is_some_and(|it| is_final(it) && !is_allowed(it))
-}
-
-/// Whether a text is a label of RFC 1123.
-fn is_label(text: &str, longest: usize) -> bool {
-    let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_edge = |c: Option<char>| c.is_some_and(|it| it != '-');
-    text.len() <= longest
-        && text.chars().all(is_inside)
-        && is_edge(text.chars().next())
-        && is_edge(text.chars().next_back())
 }
 
 fn quoted(words: &[&str]) -> String {
