@@ -5,7 +5,7 @@
 #
 # VERSION    as in 0.1.0 or v0.1.0; a full commit, which is built; or `source` to build in any case
 # DIRECTORY  where the binary goes
-# SOURCE     the source tree to build; without it, the repository: its tag of the version, the commit, or its default branch
+# SOURCE     the source tree to build, or a full commit of the repository; without it, the tag of the version, or the default branch
 #
 # IMGCHECK_RELEASES is another place that holds the releases, such as a mirror, at https: or file: below it lies v0.1.0/SHA256SUMS.
 set -eu
@@ -16,7 +16,8 @@ version=${1:?usage: ci/install.sh VERSION DIRECTORY [SOURCE]}
 version=${version#v}
 directory=${2:?usage: ci/install.sh VERSION DIRECTORY [SOURCE]}
 source=${3:-}
-commit=$(expr "$version" : '\([0-9a-f]\{40\}\)$') || true
+full_commit='\([0-9a-f]\{40\}\)$'
+commit=$(expr "$version" : "$full_commit") || commit=$(expr "$source" : "$full_commit") || true
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -73,12 +74,12 @@ released() {
 built() {
   command -v cargo >/dev/null || fail "${missing:+$missing, and }there is no cargo to build imgcheck (https://rustup.rs)"
   echo "${missing:+$missing; }cargo builds imgcheck, which takes some minutes" >&2
-  if test -n "$source"; then
+  if test -n "$commit"; then
+    set -- --git "$repository" --rev "$commit" imgcheck
+  elif test -n "$source"; then
     set -- --path "$source"
   elif test "$version" = source; then
     set -- --git "$repository" imgcheck
-  elif test -n "$commit"; then
-    set -- --git "$repository" --rev "$commit" imgcheck
   else
     set -- --git "$repository" --tag "v$version" imgcheck
   fi

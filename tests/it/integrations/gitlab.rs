@@ -29,29 +29,37 @@ esac
 case "$*" in
   *//raw.githubusercontent.com/*)
     while [ "$1" != --output ]; do shift; done
-    cp '{}' "$2"
+    case "$*" in
+      */Cargo.toml) cp '{}' "$2" ;;
+      *) cp '{}' "$2" ;;
+    esac
     ;;
   *) exec /usr/bin/curl "$@" ;;
 esac
 "#,
+        repository("Cargo.toml").display(),
         repository("ci/install.sh").display()
     );
     executable(&tools.join("curl"), &curl);
 
-    let releases = releases(&path.join("releases"), "9.9.9", false);
+    let current = env!("CARGO_PKG_VERSION");
+    let before = releases(&path.join("before"), "9.9.9", false);
+    let after = releases(&path.join("after"), current, false);
     let (head, jobs) = gitlab();
     let version = &head["spec"]["inputs"]["version"]["default"];
-    let version = version.as_str().unwrap();
+    assert_eq!(version.as_str(), Some(""));
     let script = lines(&jobs.check, "before_script")[0];
     let (one, other) = ("1".repeat(40), "2".repeat(40));
-    // What is installed, the commit of `main`, the directory of the program, whether it is built.
-    for (version, reference, commit, kept, built) in [
-        (version, "main", &*one, &*one, true),
-        (version, "main", &one, &one, false),
-        (version, "main", &other, &other, true),
-        (version, &one, &other, &one, true),
-        ("9.9.9", "main", &one, "9.9.9", false),
-        ("v9.9.9", "main", &one, "v9.9.9", false),
+    // The input, the ref, the commit of `main`, what was released; what is installed, and whether that is built now.
+    for (version, reference, main, releases, installed, built) in [
+        ("", "main", &one, &before, (current, &one), true),
+        ("", "main", &one, &before, (current, &one), false),
+        ("", "main", &other, &before, (current, &other), true),
+        ("", &one, &other, &before, (current, &one), true),
+        ("source", "main", &one, &after, ("source", &one), true),
+        ("9.9.9", "main", &one, &before, ("9.9.9", &one), false),
+        ("v9.9.9", "main", &one, &before, ("v9.9.9", &one), false),
+        ("", "main", &one, &after, (current, &one), false),
     ] {
         let mut command = shell("sh", path);
         command.arg("-ec").arg(format!("{script}\nimgcheck"));
@@ -60,16 +68,17 @@ esac
             .env("CI_PROJECT_DIR", path)
             .env("INSTALL_VERSION", version)
             .env("INSTALL_REF", reference)
-            .env("COMMIT", commit)
-            .env("IMGCHECK_RELEASES", &releases);
+            .env("COMMIT", main)
+            .env("IMGCHECK_RELEASES", releases);
         let output = command.output().unwrap();
         let said = said(&output);
         assert!(output.status.success(), "{said}");
-        let call = format!("--rev {kept} imgcheck");
-        assert_eq!(said.contains(&call), built, "{kept}: {said}");
-        assert_eq!(said.contains("cargo install"), built, "{kept}: {said}");
+        let (name, commit) = installed;
+        let call = format!("--rev {commit} imgcheck");
+        assert_eq!(said.contains(&call), built, "{version}: {said}");
+        assert_eq!(said.contains("cargo install"), built, "{version}: {said}");
         let programs = fs::read_dir(path.join(".imgcheck/bin")).unwrap();
         let programs: Vec<_> = programs.map(|it| it.unwrap().file_name()).collect();
-        assert_eq!(programs, [kept]);
+        assert_eq!(programs, [format!("{name}-{commit}").as_str()]);
     }
 }
