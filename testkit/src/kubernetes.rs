@@ -94,6 +94,20 @@ impl Kubernetes {
         self.directory().join(format!("{token}.kubeconfig"))
     }
 
+    /// The kubeconfig of the administrator, acting as another user: `system:serviceaccount:NAMESPACE:NAME`.
+    ///
+    /// # Panics
+    /// It cannot be written.
+    #[must_use]
+    pub fn kubeconfig_as(&self, user: &str) -> PathBuf {
+        let text = fs::read_to_string(self.kubeconfig("admin")).unwrap();
+        let mut config: Value = serde_json::from_str(&text).unwrap();
+        config["users"][0]["user"]["as"] = json!(user);
+        let path = self.kubeconfig(&user.replace(':', "-"));
+        fs::write(&path, config.to_string()).unwrap();
+        path
+    }
+
     /// Writes a kubeconfig; before anybody uses it, since kubectl runs in several threads.
     fn write_kubeconfig(&self, token: &str, namespace: &str) {
         let authority = self.directory().join("certificates/apiserver.crt");

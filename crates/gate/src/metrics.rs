@@ -16,6 +16,9 @@ const REQUESTS: [f64; 11] = [
 /// Bounds of histograms of scans, in seconds.
 const SCANS: [f64; 9] = [0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0];
 
+/// What an admission request is answered with; 499 if the API server did not wait for the answer.
+const STATUSES: [u32; 5] = [200, 400, 413, 499, 500];
+
 /// Why objects are let through, other than by their verdict.
 const REASONS: [&str; 13] = [
     "break-glass",
@@ -234,6 +237,18 @@ impl Metrics {
 
     /// Counters exist before their first event: `increase()` does not see the first one of a counter that appears with it.
     fn start_at_zero(&self) {
+        for path in ["/admission/validate", "/admission/mutate"].map(str::to_owned) {
+            for status in STATUSES {
+                let path = path.clone();
+                drop(self.requests.get_or_create(&RequestLabels { path, status }));
+            }
+            drop(self.request_seconds.get_or_create(&PathLabels { path }));
+        }
+        for from in ["cloudevents", "distribution", "harbor", "other"] {
+            for outcome in ["queued", "ignored"] {
+                drop(self.events.get_or_create(&EventLabels { from, outcome }));
+            }
+        }
         for verdict in ["pass", "incomplete", "fail", "unknown"] {
             for mode in ["audit", "warn", "enforce"] {
                 for allowed in ["true", "false"] {

@@ -179,18 +179,25 @@ fn the_chart_is_installed_upgraded_and_uninstalled() {
     assert_eq!(webhooks[1]["failurePolicy"], "Ignore");
     assert_eq!(webhooks[0]["clientConfig"]["caBundle"], "bWluZQ==");
 
-    // A Job before all else removes the webhooks, which Helm deletes last. No kubelet runs it here: this is what it runs.
+    // A Job before all else removes the webhooks, which Helm deletes last. No kubelet runs it here: this is what it runs, with its rights.
     let hooks = text(&helm.run(&["get", "hooks", "gate"]));
-    assert!(hooks.contains("helm.sh/hook: pre-delete"), "{hooks}");
+    assert_eq!(
+        hooks.matches("helm.sh/hook: pre-delete").count(),
+        4,
+        "{hooks}"
+    );
     assert!(
         hooks.contains("args: [serve, --delete-webhooks]"),
         "{hooks}"
     );
+    let apply = ["-n", "gpu-gate", "apply", "--validate=false", "-f", "-"];
+    text(&helm.cluster.kubectl(&apply, &hooks));
+    let account = "system:serviceaccount:gpu-gate:imgcheck-uninstall";
+    let kubeconfig = helm.cluster.kubeconfig_as(account);
     let delete = || {
-        let kubeconfig = helm.cluster.kubeconfig("admin");
         let mut command = imgcheck();
         command.args(["serve", "--delete-webhooks", "--kubeconfig"]);
-        text(&command.arg(kubeconfig).output().unwrap())
+        text(&command.arg(&kubeconfig).output().unwrap())
     };
     delete();
     let kind = "validatingwebhookconfigurations";
@@ -200,4 +207,78 @@ fn the_chart_is_installed_upgraded_and_uninstalled() {
     text(&helm.run(&["uninstall", "gate", "--no-hooks"]));
     let left = helm.run(&["list", "--all", "--short"]);
     assert_eq!(text(&left), "");
+}
+
+#[test]
+fn prometheus_reads_the_alerts_and_the_queries_of_the_dashboard() {
+    if !tool("promtool") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str| fs::read_to_string(chart().join("files").join(name)).unwrap();
+    let dashboard: Value = serde_json::from_str(&file("dashboard.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|it| it["targets"].as_array().unwrap());
+    let queries: Vec<Value> = targets
+        .enumerate()
+        .map(|(at, it)| json!({"record": format!("query:{at}"), "expr": it["expr"]}))
+        .collect();
+    assert!(queries.len() > 8, "{queries:?}");
+    let queries = json!({"groups": [{"name": "dashboard", "rules": queries}]}).to_string();
+    let broken = queries.replace("sum(", "sum((");
+    for (name, rules, is_valid) in [
+        ("alerts", file("alerts.yaml"), true),
+        ("queries", queries, true),
+        ("broken", broken, false),
+    ] {
+        let path = place.path().join(name);
+        fs::write(&path, rules).unwrap();
+        let mut promtool = Command::new("promtool");
+        let output = promtool
+            .args(["check", "rules"])
+            .arg(path)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), is_valid, "{name}: {said}");
+    }
+}
+
+/// The values in the recipes for Argo CD and Flux are those of the chart.
+#[test]
+fn the_recipes_for_git_render_the_chart() {
+    if !tool("helm") {
+        return;
+    }
+    let guide = fs::read_to_string(repository("docs/src/gate.md")).unwrap();
+    let blocks = guide.split("```yaml\n").skip(1);
+    let blocks = blocks.filter_map(|it| it.split("```").next());
+    let recipes = blocks.filter(|it| it.starts_with("# Argo CD") || it.starts_with("# Flux"));
+    let documents = recipes.flat_map(|it| it.split("---\n"));
+    let objects: Vec<Value> = documents
+        .map(|it| serde_saphyr::from_str(it).unwrap())
+        .collect();
+    let place = tempfile::tempdir().unwrap();
+    let mut rendered = Vec::new();
+    for object in &objects {
+        let spec = &object["spec"];
+        let (chart, values) = match object["kind"].as_str() {
+            Some("Application") => (
+                &spec["source"]["path"],
+                &spec["source"]["helm"]["valuesObject"],
+            ),
+            Some("HelmRelease") => (&spec["chart"]["spec"]["chart"], &spec["values"]),
+            _ => continue,
+        };
+        let file = place.path().join("values.json");
+        fs::write(&file, values.to_string()).unwrap();
+        let mut command = helm(place.path());
+        command.args(["template", "imgcheck"]);
+        command.arg(repository(chart.as_str().unwrap()));
+        let output = text(&command.arg("--values").arg(file).output().unwrap());
+        let image = "image: \"registry.example/tools/imgcheck:0.1.0\"";
+        assert!(output.contains(image), "{output}");
+        rendered.push(object["kind"].as_str().unwrap());
+    }
+    assert_eq!(rendered, ["Application", "HelmRelease"]);
 }

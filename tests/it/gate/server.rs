@@ -284,15 +284,14 @@ impl Server {
         }
     }
 
-    /// The value of a metric with these labels, as written; 0 if it is missing.
+    /// The value of a metric with these labels, as written.
     pub fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics").text;
         let line = text
             .lines()
             .find(|line| line.starts_with(&format!("{name} ")));
-        line.map_or(0.0, |line| {
-            line.rsplit(' ').next().unwrap().parse().unwrap()
-        })
+        let line = line.unwrap_or_else(|| panic!("no {name}: {text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
     }
 
     /// The lines of the log with this message.
