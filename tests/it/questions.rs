@@ -52,6 +52,7 @@ fn junit_skips_the_rules_whose_question_was_not_asked() {
         "gpu-ptxas-too-old",
         "gpu-unknown",
         "gpu-weights-refused",
+        "gpu-wrong-machine",
         "policy-expectation",
         "policy-ignore-expired",
         "policy-ignore-unused",

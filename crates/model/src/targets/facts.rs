@@ -35,6 +35,9 @@ pub struct GpuFacts {
     pub capability: String,
     /// The market segment.
     pub segment: Segment,
+    /// Only machines with ARM processors have it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub arm64_only: bool,
     /// No table has the compute capability: it is newer than the tables, or no GPU has it. NVIDIA's general rules of compatibility judged
     /// the code.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -76,4 +76,6 @@ pub struct Gpu {
     pub is_listed: bool,
     /// The first driver branch that supports a GPU of its capability; `None` if nobody has established it.
     pub first_branch: Option<u32>,
+    /// Whether only machines with ARM processors have it.
+    pub arm64_only: bool,
 }

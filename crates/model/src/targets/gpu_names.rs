@@ -7,7 +7,6 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub struct GpuNames {
     gpus: Vec<Names>,
-    arm64_only: Vec<String>,
     /// The CUDA versions that RunPod's API takes.
     pub runpod_cuda: Vec<String>,
     pci: Vec<PciIds>,
@@ -40,11 +39,6 @@ impl GpuNames {
     /// The ids of a model in RunPod's API.
     pub fn runpod(&self, model: &str) -> &[String] {
         self.of(model).map_or(&[], |it| &it.runpod)
-    }
-
-    /// Whether machines with this architecture of Go and OCI, such as `amd64`, can have a model.
-    pub fn is_in_machines(&self, model: &str, architecture: &str) -> bool {
-        architecture == "arm64" || !self.arm64_only.iter().any(|it| it == model)
     }
 
     /// Regular expressions for the PCI device ids of a compute capability; none if they are not known.

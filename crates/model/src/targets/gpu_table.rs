@@ -79,6 +79,7 @@ pub struct GpuTable {
     capabilities: BTreeSet<Capability>,
     tegra: Vec<Capability>,
     renamed: Vec<Renaming>,
+    arm64_only: Vec<String>,
     other_vendors: Vec<OtherVendor>,
 }
 
@@ -115,6 +116,7 @@ impl GpuTable {
                 .filter_map(|row| read(&row.compute_capability))
                 .collect(),
             renamed: file.renamed.into_iter().filter_map(renaming).collect(),
+            arm64_only: file.arm64_only,
             other_vendors: file.other_vendors,
         };
         for row in file.gpus {
@@ -134,6 +136,7 @@ impl GpuTable {
             is_tegra: self.is_tegra(capability),
             is_listed: true,
             first_branch: row.first_branch.parse().ok(),
+            arm64_only: !self.is_in_machines(&row.gpu, "amd64"),
             name: row.gpu,
             capability,
             segment: row.segment,
@@ -192,6 +195,18 @@ impl GpuTable {
     }
 
     /// The first driver branch that supports a GPU of a capability; `None` unless it is known for all its models.
+    /// Whether machines with this architecture of Go and OCI, such as `amd64`, can have a model.
+    pub fn is_in_machines(&self, model: &str, architecture: &str) -> bool {
+        architecture == "arm64" || !self.arm64_only.iter().any(|it| it == model)
+    }
+
+    /// Whether only machines with ARM processors have GPUs of a capability.
+    fn is_arm64_only(&self, capability: Capability) -> bool {
+        let models = self.models(capability);
+        let mut models = models.iter().peekable();
+        models.peek().is_some() && models.all(|it| !self.is_in_machines(it, "amd64"))
+    }
+
     fn first_branch(&self, capability: Capability) -> Option<u32> {
         let models = self.models.iter().map(|(_, gpu)| gpu);
         let own = models.filter(|gpu| gpu.capability == capability);
@@ -241,6 +256,7 @@ impl GpuTable {
                 is_tegra: self.is_tegra(capability),
                 is_listed,
                 first_branch: self.first_branch(capability),
+                arm64_only: self.is_arm64_only(capability),
             });
         }
         Err(InvalidInput {
@@ -306,6 +322,7 @@ pub struct File {
     gpus: Vec<Row>,
     tegra: Vec<Tegra>,
     renamed: Vec<Renamed>,
+    arm64_only: Vec<String>,
     other_vendors: Vec<OtherVendor>,
 }
 

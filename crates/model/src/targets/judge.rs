@@ -195,6 +195,7 @@ impl<'i> MainProcess<'i> {
             sm: gpu.capability.sm(),
             capability: gpu.capability.to_string(),
             segment: gpu.segment,
+            arm64_only: gpu.arm64_only,
             unlisted: !gpu.is_listed,
             torch,
             packages: self.packages(&libraries),

@@ -9,7 +9,7 @@ use crate::targets::{Grade, on_gpu};
 use crate::{ImageReport, one_line};
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_model::stack::DriverFloor;
-use imgcheck_model::targets::{Capability, CodeKind, GpuFacts, GpuNames, GpuTable};
+use imgcheck_model::targets::{Capability, CodeKind, GpuFacts, GpuTable};
 
 /// What one image needs of a machine.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,9 +36,11 @@ pub(crate) struct Requirements<'r> {
     pub shared_memory: bool,
     /// What NCCL can use between machines; null without NCCL.
     pub network: Option<&'r str>,
-    /// Whether NCCL can use InfiniBand and RoCE, for which a container needs the devices in `/dev/infiniband`, and no limit on locked
-    /// memory.
+    /// Whether NCCL can use InfiniBand and RoCE, for which a container needs no limit on locked memory.
     pub rdma: bool,
+    /// The device files that a container needs, as patterns: `/dev/nvidia*`, which NVIDIA's container toolkit adds, and `/dev/infiniband/*`
+    /// for InfiniBand and RoCE.
+    pub devices: Vec<&'static str>,
 }
 
 /// A compute capability with code.
@@ -58,44 +60,48 @@ impl<'r> Requirements<'r> {
         let facts = &image.facts;
         let loaded = |name: &str| facts.stack.iter().find(|it| it.name == name && it.loaded);
         let gpus = image.targets.iter().flat_map(|it| &it.gpus);
-        let gpus = gpus.filter_map(|it| SupportedGpu::of(it, &known.targets.gpus));
+        let architecture = architecture(&facts.platform);
+        let gpus = gpus.filter_map(|it| SupportedGpu::of(it, architecture, &known.targets.gpus));
         let processes = facts.loader.iter().flat_map(|it| &it.processes);
         let libraries = processes.flat_map(|it| &it.driver_libraries);
         let needed = libraries.filter(|it| !it.optional || it.without.is_serious());
         let capabilities = needed.filter_map(|it| known.catalogue.driver_capability(&it.library));
         let nccl = loaded("nccl").map(|it| &it.details);
+        let rdma = nccl.is_some_and(|it| it.contains_key("rdma"));
+        let has_gpu_code = !facts.gpu.libraries.is_empty();
         Requirements {
             reference: facts.reference.as_deref(),
             name: facts.name(),
             platform: &facts.platform,
-            has_gpu_code: !facts.gpu.libraries.is_empty(),
+            has_gpu_code,
             gpus: gpus.collect(),
             driver: facts.driver.as_ref(),
             cuda_compat: loaded("cuda-compat").map(|it| it.version.as_str()),
             driver_capabilities: capabilities.collect(),
             shared_memory: loaded("torch").is_some(),
             network: nccl.and_then(|it| it.get("network")).map(String::as_str),
-            rdma: nccl.is_some_and(|it| it.contains_key("rdma")),
+            rdma,
+            devices: [(has_gpu_code, "/dev/nvidia*"), (rdma, "/dev/infiniband/*")]
+                .into_iter()
+                .filter_map(|(is_needed, devices)| is_needed.then_some(devices))
+                .collect(),
         }
     }
 
-    /// The models that run the code of the image, as it is or after the driver compiled it, and that machines of its architecture have.
-    pub(super) fn models(&self, known: &GpuNames, ptx_only: bool) -> impl Iterator<Item = &str> {
+    /// The models that run the code of the image, as it is or after the driver compiled it.
+    pub(super) fn models(&self, ptx_only: bool) -> impl Iterator<Item = &str> {
         let gpus = self.gpus.iter().filter(move |it| it.ptx_only == ptx_only);
-        let models = gpus.flat_map(|it| it.models.iter().map(String::as_str));
-        models.filter(move |it| self.is_in_machines(it, known))
-    }
-
-    /// Whether machines of the image's architecture can have a model.
-    pub(super) fn is_in_machines(&self, model: &str, known: &GpuNames) -> bool {
-        let architecture = self.architecture();
-        architecture.is_none_or(|it| known.is_in_machines(model, it))
+        gpus.flat_map(|it| it.models.iter().map(String::as_str))
     }
 
     /// `amd64`; `None` for a root directory.
     pub(super) fn architecture(&self) -> Option<&'r str> {
-        self.platform.split('/').nth(1)
+        architecture(self.platform)
     }
+}
+
+fn architecture(platform: &str) -> Option<&str> {
+    platform.split('/').nth(1)
 }
 
 /// What each image needs, in the notation of `of_one`.
@@ -127,25 +133,24 @@ pub(super) fn least_driver(needs: &Requirements<'_>) -> String {
 }
 
 impl SupportedGpu {
-    /// `None` if some code of the main process certainly does not run, or nothing is known.
-    fn of(gpu: &GpuFacts, known: &GpuTable) -> Option<Self> {
+    /// `None` if some code of the main process certainly does not run, nothing is known, or no machine of the image's architecture has one.
+    fn of(gpu: &GpuFacts, architecture: Option<&str>, known: &GpuTable) -> Option<Self> {
         let answers = on_gpu(gpu);
         let runs = |it: &Grade| matches!(it, Grade::Good | Grade::Doubtful);
-        answers
-            .iter()
-            .all(|it| runs(&it.grade))
-            .then(|| SupportedGpu {
-                capability: gpu.capability.clone(),
-                models: Capability::parse(&gpu.capability)
-                    .map(|it| known.models(it).to_vec())
-                    .unwrap_or_default(),
-                ptx_only: match &gpu.torch {
-                    Some(torch) => torch.how == CodeKind::Ptx,
-                    None => gpu
-                        .packages
-                        .iter()
-                        .any(|it| it.support.how == CodeKind::Ptx),
-                },
-            })
+        let is_there = |it: &&String| architecture.is_none_or(|on| known.is_in_machines(it, on));
+        let models = Capability::parse(&gpu.capability).map_or(&[][..], |it| known.models(it));
+        let usable: Vec<String> = models.iter().filter(is_there).cloned().collect();
+        let is_usable = models.is_empty() || !usable.is_empty();
+        (is_usable && answers.iter().all(|it| runs(&it.grade))).then(|| SupportedGpu {
+            capability: gpu.capability.clone(),
+            models: usable,
+            ptx_only: match &gpu.torch {
+                Some(torch) => torch.how == CodeKind::Ptx,
+                None => gpu
+                    .packages
+                    .iter()
+                    .any(|it| it.support.how == CodeKind::Ptx),
+            },
+        })
     }
 }

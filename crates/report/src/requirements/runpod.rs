@@ -37,7 +37,7 @@ pub fn runpod(images: &[ImageReport], known: &Knowledge) -> String {
 /// GPUs with machine code count, or those that only PTX runs on if there are no others: for these the driver must be newer.
 fn of_one<'r>(needs: &'r Requirements<'_>, known: &'r Knowledge) -> Pod<'r> {
     let ids = |ptx_only: bool| {
-        let models = needs.models(&known.gpu_names, ptx_only);
+        let models = needs.models(ptx_only);
         models
             .flat_map(|it| known.gpu_names.runpod(it))
             .map(String::as_str)

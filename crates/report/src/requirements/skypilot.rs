@@ -18,9 +18,7 @@ fn of_one(needs: &Requirements<'_>, known: &Knowledge) -> String {
         ));
     }
     let names = &known.gpu_names;
-    let models = [false, true]
-        .into_iter()
-        .flat_map(|it| needs.models(names, it));
+    let models = [false, true].into_iter().flat_map(|it| needs.models(it));
     let names = models.flat_map(|it| names.skypilot(it));
     let names: Vec<String> = names.map(|it| format!("    {it}: 1\n")).collect();
     if !names.is_empty() {

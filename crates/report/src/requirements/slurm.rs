@@ -56,7 +56,10 @@ fn runs_on(feature: &str, needs: &Requirements<'_>, known: &Knowledge) -> bool {
     let gpu = known.targets.gpus.parse(feature).ok().filter(|_| is_name);
     gpu.is_some_and(|gpu| {
         let capability = gpu.capability.to_string();
-        let is_supported = needs.gpus.iter().any(|it| it.capability == capability);
-        is_supported && needs.is_in_machines(&gpu.name, &known.gpu_names)
+        let mut supported = needs.gpus.iter();
+        supported.any(|it| {
+            it.capability == capability
+                && (gpu.name == gpu.capability.sm() || it.models.contains(&gpu.name))
+        })
     })
 }

@@ -89,8 +89,11 @@ fn fields(needs: &Requirements) -> Vec<(&'static str, String)> {
         fields.push(("network", format!("{network} between machines")));
     }
     if needs.rdma {
-        let text = "for InfiniBand and RoCE: /dev/infiniband and --ulimit memlock=-1";
+        let text = "for InfiniBand and RoCE: --ulimit memlock=-1";
         fields.push(("", text.to_owned()));
+    }
+    if !needs.devices.is_empty() {
+        fields.push(("devices", needs.devices.join(", ")));
     }
     fields
 }

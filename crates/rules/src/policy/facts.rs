@@ -28,7 +28,7 @@ pub struct PolicyFacts {
     /// Components that must have the same version in all images of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consistent: Option<Vec<String>>,
-    /// All images of the run, with the versions of those components. Absent if there are no such components.
+    /// All images of the run, with the versions of those components.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Vec<Member>>,
     /// The ignores, after all images of the run were checked.
@@ -135,8 +135,7 @@ impl PolicyFacts {
             stacks: Some(policy.stacks.clone()),
             sizes: Some(policy.sizes.clone()),
             consistent: Some(policy.consistent.clone()),
-            // Without consistency checks, the other images do not matter.
-            fleet: (!policy.consistent.is_empty()).then(|| fleet.to_vec()),
+            fleet: Some(fleet.to_vec()),
             ignores: None,
         }
     }
