@@ -18,6 +18,18 @@ TEXTS = {"String", "Time", "MicroTime", "ByteString"}
 # Types with rules of their own, which other tests have.
 OWN = {"IntOrString": "int-or-string", "Quantity": "quantity"}
 SCALARS = {"bool": "bool", "i32": "int", "i64": "int", "f64": "number"}
+# Types of which a manifest may have a part only, as patches do.
+PATCHED = {name + suffix for names in OBJECTS.values() for name in names for suffix in ("", "Spec")}
+# Fields that are there in the types of the crate, but that manifests may leave out: the API server gives them a value, or KServe the name.
+OPTIONAL = {
+    ("Container", "name"),
+    ("EvictionResponder", "priority"),
+    ("HTTPHeader", "value"),
+    ("ISCSIVolumeSource", "lun"),
+    ("LocalObjectReference", "name"),
+    ("PersistentVolumeClaim", "metadata"),
+    ("SleepAction", "seconds"),
+}
 STRUCT = re.compile(r"^pub struct \w+ \{\n(.*?)^\}", re.M | re.S)
 FIELD = re.compile(r"^    pub (?:r#)?(\w+): (.+),$", re.M)
 KEY = re.compile(r'^\s*"([^"]+)" => Field::Key_(\w+),$', re.M)
@@ -40,13 +52,15 @@ def type_of(written, used):
     return name
 
 
-def read(path):
-    """The fields of the type in a file, and the types that these use."""
+def read(path, name):
+    """The fields of the type with this name in a file, and the types that these use."""
     text = path.read_text()
     keys = {rust: json for json, rust in KEY.findall(text)}
     used, fields = [], {}
     for rust, written in FIELD.findall(STRUCT.search(text)[1]):
-        fields[keys.get(rust, rust)] = type_of(written, used)
+        key = keys.get(rust, rust)
+        is_required = not written.startswith("Option<") and (name, key) not in OPTIONAL and name not in PATCHED
+        fields[key] = ("required " if is_required else "") + type_of(written, used)
     return fields, used
 
 
@@ -72,11 +86,11 @@ def main():
             continue
         assert name not in known.values(), f"two types {name}"
         known[path] = name
-        found[name], used = read(sources[path])
+        found[name], used = read(sources[path], name)
         wanted += used
     release = directory.name.removeprefix("v").replace("_", ".")
     print(f"# Fields of objects that start containers, as the API server of Kubernetes {release} knows them. `objects` are the types of whole objects, by API group. A")
-    print("# type is a map of fields; `list T` and `map T` hold others, and `any` is not judged. A later release may have more fields.")
+    print("# type is a map of fields; `list T` and `map T` hold others, `required T` has to be there, and `any` is not judged. A later release may have more fields.")
     print("# Made by tools/knowledge/fields.py.")
     print(f'source: "the crate {directory.parent.parent.name}, which is generated from the OpenAPI document of Kubernetes {release}"')
     print("objects:")

@@ -1,6 +1,6 @@
 //! A YAML or JSON document with the position of each value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -41,6 +41,16 @@ pub enum Value {
 pub fn read(name: &str, text: &str) -> Result<Vec<Node>> {
     let documents = yaml::documents::<Node>(name, text)?.into_iter();
     Ok(documents.map(|it| it.with_plain_texts(text)).collect())
+}
+
+/// Same as [`read`], as `kubectl` and Helm read manifests (sigs.k8s.io/yaml): of a key that a map has several times, the last counts.
+///
+/// # Errors
+/// Same as [`yaml::documents`].
+pub fn read_manifest(name: &str, text: &str) -> Result<Vec<Node>> {
+    let documents = yaml::documents_with_repeated_keys::<Node>(name, text)?.into_iter();
+    let documents = documents.map(|it| it.with_plain_texts(text));
+    Ok(documents.map(Node::with_last_keys).collect())
 }
 
 /// Reads a text that may hold documents, without more values than it has bytes: aliases cannot make it larger.
@@ -91,6 +101,28 @@ impl Node {
                     (key.with_plain_texts(text), value.with_plain_texts(text))
                 };
                 Value::Map(entries.into_iter().map(both).collect())
+            }
+            other => other,
+        };
+        self
+    }
+
+    /// Keeps the last of equal keys.
+    fn with_last_keys(mut self) -> Self {
+        self.value = match self.value {
+            Value::List(items) => {
+                Value::List(items.into_iter().map(Node::with_last_keys).collect())
+            }
+            Value::Map(entries) => {
+                let mut known = BTreeSet::new();
+                let is_last = |(key, _): &(Node, Node)| {
+                    let text = key.text();
+                    text.is_none_or(|it| known.insert(it.to_owned()))
+                };
+                let mut last: Vec<_> = entries.into_iter().rev().filter(is_last).collect();
+                last.reverse();
+                let both = |(key, value): (Node, Node)| (key, value.with_last_keys());
+                Value::Map(last.into_iter().map(both).collect())
             }
             other => other,
         };

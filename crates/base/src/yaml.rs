@@ -7,7 +7,7 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_saphyr::options::NonFiniteFloatPolicy;
+use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 
 use crate::error::{Error, Result};
 use crate::spelling::nearest;
@@ -72,14 +72,36 @@ const MAX_NODES: usize = 3_000_000;
 ///
 /// Same as [`parse`].
 pub fn documents<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>> {
-    documents_within(name, text, MAX_NODES)
+    documents_with(name, text, MAX_NODES, DuplicateKeyPolicy::Error)
 }
 
 /// Like [`documents`], with at most this many values.
+///
+/// # Errors
+///
+/// Same as [`parse`].
 pub fn documents_within<T: DeserializeOwned>(
     name: &str,
     text: &str,
     max_nodes: usize,
+) -> Result<Vec<T>> {
+    documents_with(name, text, max_nodes, DuplicateKeyPolicy::Error)
+}
+
+/// Like [`documents`], where a map may have a key several times: whoever reads it gets all of them, in their order.
+///
+/// # Errors
+///
+/// Same as [`parse`].
+pub fn documents_with_repeated_keys<T: DeserializeOwned>(name: &str, text: &str) -> Result<Vec<T>> {
+    documents_with(name, text, MAX_NODES, DuplicateKeyPolicy::LastWins)
+}
+
+fn documents_with<T: DeserializeOwned>(
+    name: &str,
+    text: &str,
+    max_nodes: usize,
+    duplicate_keys: DuplicateKeyPolicy,
 ) -> Result<Vec<T>> {
     let max_nodes = max_nodes.min(MAX_NODES);
     let options = serde_saphyr::options! {
@@ -88,6 +110,7 @@ pub fn documents_within<T: DeserializeOwned>(
             max_events: 2 * max_nodes + 16,
             max_documents: 100_000,
         },
+        duplicate_keys: duplicate_keys,
         // Go takes a number that is too large for text.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
     };

@@ -24,6 +24,10 @@ pub struct Container {
     pub limits: Option<std::collections::BTreeMap<std::string::String, crate::apimachinery::pkg::api::resource::Quantity>>,
 
     pub status: Option<crate::api::core::v1::ContainerStatus>,
+
+    pub name: std::string::String,
+
+    pub ports: std::vec::Vec<i32>,
 }
 
                         Ok(match v {
@@ -41,7 +45,8 @@ class Fields(unittest.TestCase):
             path.write_text(CONTAINER)
             found = files(Path(directory))
             self.assertEqual(found, {"api::core::v1::Container": path})
-            fields, used = read(path)
+            fields, used = read(path, "Container")
+            of_patches, _ = read(path, "PodSpec")
         expected = {
             "args": "list string",
             "imagePullPolicy": "string",
@@ -49,8 +54,12 @@ class Fields(unittest.TestCase):
             "type": "bool",
             "limits": "map quantity",
             "status": "any",
+            # Kubernetes requires the name, and KServe does not.
+            "name": "string",
+            "ports": "required list int",
         }
         self.assertEqual(fields, expected)
+        self.assertEqual(of_patches["ports"], "list int")
         self.assertEqual(used, ["api::core::v1::EnvVar"])
 
 

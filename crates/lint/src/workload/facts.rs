@@ -227,6 +227,9 @@ pub struct RefusedResource {
 pub struct RefusedField {
     /// The object, if it is another than that of the container: `ConfigMap settings`; else empty.
     pub object: String,
+    /// The name of the container that has it; empty if it is a field of the Pod or of another object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub container: String,
     /// The path of the field: `spec.containers[0].env[1].value`.
     pub field: String,
     /// Its value as written, if that is short; else empty.

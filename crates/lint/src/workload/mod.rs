@@ -146,7 +146,7 @@ fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node
     if script::is_script(manifest.text()) {
         return Ok((manifest, Vec::new()));
     }
-    let documents = document::read(name, manifest.text())
+    let documents = document::read_manifest(name, manifest.text())
         .map_err(|error| template(&manifest).unwrap_or(error.in_judged_file()))?;
     if let Some(key) = documents.iter().find_map(Node::key_without_text) {
         let place = key.span.clone();

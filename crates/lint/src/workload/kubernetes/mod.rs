@@ -167,25 +167,27 @@ impl Reader<'_> {
     fn of_kind(&self, kind: &Kind) -> Vec<Container> {
         let mut containers = Vec::new();
         for path in &kind.templates {
-            for (group, template) in path::resolve(self.object, path) {
-                if let Some(pod) = template.get("spec") {
-                    containers.extend(self.template(pod, group).containers());
+            for template in path::resolve(self.object, path) {
+                if let Some(pod) = template.node.get("spec") {
+                    containers.extend(self.template(pod, template.group).containers());
                 }
             }
         }
         for path in &kind.pods {
-            for (group, pod) in path::resolve(self.object, path) {
-                containers.extend(self.template(pod, group).containers());
+            for pod in path::resolve(self.object, path) {
+                containers.extend(self.template(pod.node, pod.group).containers());
             }
         }
         for part in &kind.parts {
-            for (group, at) in path::resolve(self.object, &part.at) {
-                let pod = parts::pod(part, at, self.object, self.kinds);
-                containers.extend(self.template(&pod, group).containers());
+            for place in path::resolve(self.object, &part.at) {
+                let pod = parts::pod(part, place.node, self.object, self.kinds);
+                containers.extend(self.template(&pod, place.group).containers());
             }
         }
-        if let Some(first) = containers.first_mut() {
-            first.refused_fields.extend(self.refused_fields(kind));
+        for refused in self.refused_fields(kind) {
+            if let Some(owner) = owner(&refused, &mut containers) {
+                owner.refused_fields.push(refused);
+            }
         }
         let mut brings = kind.brings_files.iter();
         let brings_files = brings.any(|path| !path::resolve(self.object, path).is_empty());
@@ -222,18 +224,25 @@ impl Reader<'_> {
         let Ok(fields) = Fields::builtin() else {
             return Vec::new();
         };
-        if let Some(mut found) = fields.refused(self.object, self.manifest) {
-            found.extend(validation::refused(self.object, kind, self.manifest));
+        let is_whole = !validation::is_patch(self.object, kind);
+        if let Some(mut found) = fields.refused(self.object, is_whole, self.manifest) {
+            found.extend(validation::refused(
+                self.object,
+                kind,
+                is_whole,
+                self.manifest,
+            ));
             return found;
         }
         let templates = kind.templates.iter().map(|it| (it, "PodTemplateSpec"));
         let pods = kind.pods.iter().map(|it| (it, "PodSpec"));
         let parts = templates.chain(pods).flat_map(|(path, name)| {
             let found = path::resolve(self.object, path).into_iter();
-            found.map(move |(_, part)| (path.rsplit('=').next().unwrap_or(path), name, part))
+            found.map(move |part| (name, part))
         });
-        let refused =
-            parts.flat_map(|(path, name, part)| fields.refused_as(name, part, path, self.manifest));
+        let refused = parts.flat_map(|(name, part)| {
+            fields.refused_as(name, part.node, &part.path, is_whole, self.manifest)
+        });
         refused.collect()
     }
 
@@ -260,4 +269,15 @@ impl Reader<'_> {
     fn template<'p>(&'p self, pod: &'p Node, group: String) -> Template<'p> {
         Template::new(pod, self.object, group, self)
     }
+}
+
+/// The container that a refused field belongs to: the last of its name before it, or the first for a field of the Pod.
+fn owner<'c>(refused: &RefusedField, containers: &'c mut [Container]) -> Option<&'c mut Container> {
+    let is_own = |it: &Container| !refused.container.is_empty() && it.name == refused.container;
+    let is_before = |it: &Container| it.location.line <= refused.location.line;
+    let before = containers
+        .iter()
+        .rposition(|it| is_own(it) && is_before(it));
+    let at = before.or_else(|| containers.iter().position(is_own));
+    containers.get_mut(at.unwrap_or_default())
 }

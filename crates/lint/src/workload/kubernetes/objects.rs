@@ -110,7 +110,7 @@ impl Objects {
         };
         // A test reads the table.
         let fields = Fields::builtin().ok();
-        let refused = fields.and_then(|it| it.refused(object, manifest));
+        let refused = fields.and_then(|it| it.refused(object, true, manifest));
         if let Some(refused) = refused.filter(|it| !it.is_empty()) {
             let (namespace, name) = key_of(object);
             let key = (kind.to_owned(), namespace, name);

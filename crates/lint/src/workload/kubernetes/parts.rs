@@ -23,8 +23,8 @@ pub(super) fn pod(part: &Part, at: &Node, object: &Node, kinds: &Kinds) -> Node 
     let mut containers: Vec<Node> = pod.items_of("containers").cloned().collect();
     for path in &part.containers {
         let found = path::resolve(place.at, path).into_iter();
-        let found = found.filter(|(_, it)| it.entries().next().is_some());
-        containers.extend(found.map(|(_, it)| container(part, it, place, kinds)));
+        let found = found.filter(|it| it.node.entries().next().is_some());
+        containers.extend(found.map(|it| container(part, it.node, place, kinds)));
     }
     if let Some(path) = &part.container {
         let found = place.get(path).cloned().unwrap_or_else(empty);

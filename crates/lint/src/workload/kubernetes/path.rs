@@ -20,33 +20,61 @@ pub(super) fn is_plain(key: &str) -> bool {
     PLAIN.contains(&key)
 }
 
-/// The values at a path, each with the name of the part of the workload that it is. `NAME=PATH` gives the name; else it is the name
-/// of the element or the key that the path leads through.
-pub(super) fn resolve<'d>(object: &'d Node, path: &str) -> Vec<(String, &'d Node)> {
-    let (name, path) = path.split_once('=').unwrap_or(("", path));
-    let mut found = vec![(name.to_owned(), object)];
-    for word in path.split('.').filter(|word| !word.is_empty()) {
-        found = found
-            .into_iter()
-            .flat_map(|(group, node)| step(group, node, word))
-            .collect();
-    }
-    found
+/// A value at a path.
+#[derive(Debug, Clone)]
+pub(super) struct Part<'d> {
+    /// Which part of the workload it is; empty for the only one.
+    pub group: String,
+    /// The path that led to it, with the index of each element and the name of each key.
+    pub path: String,
+    /// The value.
+    pub node: &'d Node,
 }
 
-fn step<'d>(group: String, node: &'d Node, word: &str) -> Vec<(String, &'d Node)> {
-    if word == "*" {
-        let entries = node.entries();
-        let named = entries.filter_map(|(key, value)| Some((key.text()?.to_owned(), value)));
-        return named.collect();
-    }
-    let Some(key) = word.strip_suffix("[]") else {
-        return node.get(word).map(|it| (group, it)).into_iter().collect();
+/// The values at a path. `NAME=PATH` names the part of the workload that they are; else the element or the key that the path leads
+/// through does.
+pub(super) fn resolve<'d>(object: &'d Node, path: &str) -> Vec<Part<'d>> {
+    let (name, path) = path.split_once('=').unwrap_or(("", path));
+    let whole = Part {
+        group: name.to_owned(),
+        path: String::new(),
+        node: object,
     };
-    let items = node.items_of(key);
-    let named = items.map(|item| {
-        let name = item.text_of("name").or(item.text_of("groupName"));
-        (name.unwrap_or(&group).to_owned(), item)
-    });
-    named.collect()
+    let words = path.split('.').filter(|word| !word.is_empty());
+    words.fold(vec![whole], |found, word| {
+        found.iter().flat_map(|part| part.step(word)).collect()
+    })
+}
+
+impl<'d> Part<'d> {
+    fn step(&self, word: &str) -> Vec<Part<'d>> {
+        let part = |group: &str, key: &str, node: &'d Node| Part {
+            group: group.to_owned(),
+            path: match self.path.as_str() {
+                "" => key.to_owned(),
+                path => format!("{path}.{key}"),
+            },
+            node,
+        };
+        if word == "*" {
+            let entries = self.node.entries();
+            let named = entries.filter_map(|(key, value)| {
+                let key = key.text()?;
+                Some(part(key, key, value))
+            });
+            return named.collect();
+        }
+        let Some(key) = word.strip_suffix("[]") else {
+            let value = self.node.get(word);
+            return value
+                .map(|it| part(&self.group, word, it))
+                .into_iter()
+                .collect();
+        };
+        let items = self.node.items_of(key).enumerate().map(|(at, item)| {
+            let name = item.text_of("name").or(item.text_of("groupName"));
+            part(name.unwrap_or(&self.group), &format!("{key}[{at}]"), item)
+        });
+        items.collect()
+    }
 }
