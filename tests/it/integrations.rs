@@ -44,10 +44,13 @@ fn gitlab() -> (Value, Jobs) {
         .replace_all(body, "input $1")
         .into_owned();
     let mut jobs = yaml(path, &body);
-    let check = jobs["input job"].take();
-    let mut lint = jobs["input job-lint"].take();
-    assert_eq!(lint["extends"], "input job");
-    extend(&mut lint, &check);
+    let base = jobs[".input job"].take();
+    let [check, lint] = ["input job", "input job-lint"].map(|name| {
+        let mut job = jobs[name].take();
+        assert_eq!(job["extends"], ".input job");
+        extend(&mut job, &base);
+        job
+    });
     (yaml(path, head), Jobs { check, lint })
 }
 
@@ -134,12 +137,46 @@ fn the_gitlab_job_leaves_its_reports() {
 
     for (image, code) in [(HONEST, 0), (MISLABELLED, 1)] {
         let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("of the job")).unwrap();
+        fs::copy(sample(image), directory.path().join("of the job/image.tar")).unwrap();
         run_job(&jobs.check, code, directory.path(), |command| {
             command
-                .env("CHECK_IMAGES", sample(image))
+                .env("CHECK_IMAGES", "'of the job/image.tar'")
                 .env("CHECK_ARGS", "--no-progress --expect 'torch==2.8.*, <3'");
         });
     }
+}
+
+#[test]
+fn the_gitlab_job_does_not_pass_without_a_check() {
+    let (_, jobs) = gitlab();
+    let image = sample(HONEST);
+    for (images, arguments) in [
+        (image.as_str(), "--help"),
+        (&image, "--expect 'torch"),
+        ("'unbalanced", ""),
+        (" ", ""),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = job_output(&jobs.check, directory.path(), |command| {
+            command
+                .env("CHECK_IMAGES", images)
+                .env("CHECK_ARGS", arguments);
+        });
+        let code = output.status.code();
+        assert_eq!(code, Some(2), "{images} {arguments}: {}", said(&output));
+    }
+}
+
+/// A job with `rules` cannot know in which pipelines one without them runs: that depends on `workflow: rules`.
+#[test]
+fn both_gitlab_jobs_run_in_the_same_pipelines() {
+    let (_, jobs) = gitlab();
+    for job in [&jobs.check, &jobs.lint] {
+        assert!(job["rules"].is_null() && job["only"].is_null(), "{job}");
+    }
+    let without_files = serde_json::json!({"variables": ["$LINT_FILES == \"\""]});
+    assert_eq!(jobs.lint["except"], without_files);
 }
 
 #[test]
@@ -152,16 +189,19 @@ fn the_gitlab_job_before_the_build_lints() {
     ];
     for (base, code) in bases {
         let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("Dockerfile");
-        fs::write(file, format!("FROM pytorch/pytorch:{base}\n")).unwrap();
+        fs::create_dir(directory.path().join("my app")).unwrap();
+        for name in ["Dockerfile", "my app/Dockerfile"] {
+            let text = format!("FROM pytorch/pytorch:{base}\n");
+            fs::write(directory.path().join(name), text).unwrap();
+        }
         run_job(&jobs.lint, code, directory.path(), |command| {
-            command.env("LINT_FILES", "Dockerfile");
+            command.env("LINT_FILES", "Dockerfile \"my app/Dockerfile\"");
         });
     }
 }
 
-/// Runs the scripts of a job as a runner of GitLab does, and reads what it leaves.
-fn run_job(job: &Value, code: i32, directory: &Path, prepare: impl FnOnce(&mut Command)) {
+/// Runs the scripts of a job as a runner of GitLab does.
+fn job_output(job: &Value, directory: &Path, prepare: impl FnOnce(&mut Command)) -> Output {
     let scripts = [lines(job, "before_script"), lines(job, "script")].concat();
     let mut command = shell("sh", directory);
     command.arg("-ec").arg(scripts.join("\n"));
@@ -172,7 +212,12 @@ fn run_job(job: &Value, code: i32, directory: &Path, prepare: impl FnOnce(&mut C
         .env("CI_REGISTRY_USER", "job")
         .env("CI_REGISTRY_PASSWORD", "secret");
     prepare(&mut command);
-    let output = command.output().unwrap();
+    command.output().unwrap()
+}
+
+/// Runs a job, and reads what it leaves.
+fn run_job(job: &Value, code: i32, directory: &Path, prepare: impl FnOnce(&mut Command)) {
+    let output = job_output(job, directory, prepare);
     assert_eq!(output.status.code(), Some(code), "{}", said(&output));
     let file = |name: &Value| {
         let path = directory.join(name.as_str().unwrap());
