@@ -138,6 +138,7 @@ Examples:
 pub const INIT: &str = "\
 Examples:
   imgcheck init
+  imgcheck init --ci github                               in a repository without .github
   imgcheck init --stdout                                  show what it would write";
 
 /// Of `imgcheck rules`.

@@ -32,6 +32,7 @@ mod imports_native;
 mod imports_of_command;
 mod imports_real;
 mod imports_shadowed;
+mod init;
 mod injection;
 mod integrations;
 mod interrupt;

@@ -7,7 +7,9 @@ use std::path::Path;
 use regex::Regex;
 use serde_json::Value;
 
+use super::release::executable;
 use super::{HONEST, MISLABELLED, gitlab, lines, said, sample, scripts, shell, text, yaml};
+use crate::init::init;
 use crate::program::repository;
 use testkit::tools::tool;
 
@@ -249,6 +251,140 @@ fn the_action_annotates_and_passes_options_on() {
         ("format", "json"),
     ]);
     assert!(run.said.contains("pytorch-cuda:v2.9") && run.said.contains("pytorch/pytorch:2.8.0"));
+}
+
+/// Runs the steps of the workflow that `imgcheck init` writes, with a `docker` that builds nothing: a sample takes the place of the image.
+#[test]
+fn the_workflow_of_init_runs() {
+    if !tool("bash") {
+        return;
+    }
+    for (dockerfile, code) in [
+        ("Dockerfile", 0),
+        ("my app/gpu.dockerfile", 0),
+        ("README.md", 1),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(dockerfile);
+        let prepare = |path: &Path| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "FROM pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel\n").unwrap();
+        };
+        prepare(&path);
+        init(directory.path(), &["--ci", "github"]);
+        let workflow = directory.path().join(".github/workflows/imgcheck.yml");
+        let workflow = yaml("imgcheck.yml", &fs::read_to_string(workflow).unwrap());
+        let mut codes = Vec::new();
+        for step in workflow["jobs"]["imgcheck"]["steps"].as_array().unwrap() {
+            if let Some(script) = step["run"].as_str() {
+                codes.push(build(script, directory.path()));
+            } else if let Some(inputs) = step["with"].as_object() {
+                let image = sample(HONEST);
+                let inputs = inputs.iter().map(|(name, value)| {
+                    let value = value.as_str().unwrap();
+                    let is_image = value == "${{ env.IMAGE }}";
+                    (name.as_str(), if is_image { &image } else { value })
+                });
+                let inputs: Vec<_> = inputs.chain([("version", "installed")]).collect();
+                let run = action_after(&inputs, |directory| prepare(&directory.join(dockerfile)));
+                assert_eq!(run.code, 0, "{inputs:?}: {}", run.said);
+                codes.push(run.code);
+            }
+        }
+        let expected = match code {
+            0 => vec![0, 0, 0],
+            _ => vec![1, 0],
+        };
+        assert_eq!(codes, expected, "{dockerfile}: {workflow}");
+    }
+}
+
+/// Runs a script that builds an image from a Dockerfile below a directory.
+pub(super) fn build(script: &str, directory: &Path) -> i32 {
+    let tools = tempfile::tempdir().unwrap();
+    let docker = r#"#!/bin/sh
+case "$1 $2" in
+  "build --file") test -f "$3" ;;
+  "build --tag") test -f Dockerfile ;;
+esac
+"#;
+    executable(&tools.path().join("docker"), docker);
+    let mut command = shell("sh", directory);
+    command.args(["-ec", script]);
+    command.env(
+        "PATH",
+        format!("{}:{}", tools.path().display(), super::path()),
+    );
+    command.output().unwrap().status.code().unwrap()
+}
+
+/// The summary of the job and the annotations say why nothing was checked.
+#[test]
+fn the_action_says_what_is_wrong_with_its_inputs() {
+    if !tool("bash") {
+        return;
+    }
+    let image = sample(HONEST);
+    for (inputs, message) in [
+        (vec![("fail-on", "nonsense")], "invalid value 'nonsense'"),
+        (
+            vec![("args", "--expect 'torch\n::warning::100%")],
+            "cannot be split into words: --expect 'torch%0A::warning::100%25",
+        ),
+        (vec![("args", "--help")], "imgcheck wrote no report"),
+        (vec![("lint", ".")], "belong in two steps"),
+        (vec![("lint", "."), ("image", "")], "no Dockerfile"),
+        (vec![("image", " ")], "nothing to check"),
+    ] {
+        let base = [("image", image.as_str()), ("version", "installed")];
+        let run = action(&[inputs.clone(), base.to_vec()].concat());
+        assert_eq!(run.code, 2, "{inputs:?}: {}", run.said);
+        let mut commands = run.said.lines().filter(|line| line.starts_with("::"));
+        let annotation = commands.next().unwrap_or_default();
+        assert!(
+            annotation.starts_with("::error title=imgcheck::") && annotation.contains(message),
+            "{inputs:?}: {}",
+            run.said
+        );
+        assert_eq!(commands.next(), None, "{}", run.said);
+        let summary = fs::read_to_string(run.directory.path().join("summary.md")).unwrap();
+        let first = message.split("%0A").next().unwrap();
+        assert!(summary.contains("imgcheck checked nothing") && summary.contains(first));
+    }
+}
+
+/// bash 3.2 and the tools of BSD: no `mapfile`, and an xargs without options.
+#[test]
+fn the_check_of_the_action_needs_no_gnu_tools() {
+    if !tool("bash") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    fs::write(path.join("old"), "enable -n mapfile readarray\n").unwrap();
+    let xargs = "#!/bin/sh\ncase $1 in -*) exit 64 ;; esac\nexec /usr/bin/xargs \"$@\"\n";
+    executable(&path.join("xargs"), xargs);
+    for (arguments, code) in [("", 0), ("--expect 'torch<2, >1'", 1)] {
+        let mut command = shell("bash", path);
+        command.arg(repository("ci/github/check.sh"));
+        command.env("PATH", format!("{}:{}", path.display(), super::path()));
+        command
+            .env("BASH_ENV", path.join("old"))
+            .env("GITHUB_OUTPUT", path.join("outputs"))
+            .env("RUNNER_TEMP", path);
+        for (name, value) in [
+            ("IMAGES", sample(HONEST).as_str()),
+            ("FILES", ""),
+            ("ARGS", arguments),
+            ("FAIL_ON", ""),
+            ("FORMAT", "github"),
+            ("SARIF_FILE", ""),
+        ] {
+            command.env(name, value);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    }
 }
 
 #[test]

@@ -2,10 +2,33 @@
 
 use std::fs;
 
+use super::action::build;
 use super::release::{CARGO, executable, releases};
-use super::{gitlab, lines, said, shell};
+use super::{gitlab, lines, run_job, said, shell, yaml};
+use crate::init::init;
 use crate::program::repository;
 use testkit::tools::tool;
+
+#[test]
+fn the_jobs_of_init_lint_and_build() {
+    for (dockerfile, code) in [("my app/Dockerfile", 0), ("README.md", 1)] {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let path = root.join(dockerfile);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "FROM pytorch/pytorch:2.8.0-cuda12.8-cudnn9-devel\n").unwrap();
+        init(root, &["--ci", "gitlab"]);
+        let pipeline = fs::read_to_string(root.join(".gitlab-ci.yml")).unwrap();
+        let pipeline = yaml(".gitlab-ci.yml", &pipeline);
+        let script = lines(&pipeline["imgcheck-build"], "script").join("\n");
+        assert_eq!(build(&script, root), code, "{script}");
+        if let Some(files) = pipeline["include"][0]["inputs"]["lint"].as_str() {
+            run_job(&gitlab().1.lint, 0, root, |command| {
+                command.env("LINT_FILES", files);
+            });
+        }
+    }
+}
 
 #[test]
 fn the_gitlab_job_builds_each_commit_once() {
