@@ -57,7 +57,7 @@ status=0
 # Without a report nothing was checked, whatever the exit code: `--help` among the arguments.
 if [[ ! -e $report ]]; then
   [[ $status -ge 2 ]] || status=2
-  message=$(sed -n '/^error: /,$ p' "$directory/messages")
+  message=$(sed -n '/^error/,$ p' "$directory/messages")
   annotate "${message:-error: imgcheck wrote no report}"
 fi
 case $status in
