@@ -42,7 +42,7 @@ impl Checker {
     /// ```
     ///
     /// # Errors
-    /// A directory cannot be read or has no such file, or the request was cancelled.
+    /// A directory cannot be read or has no such file, the build context is not a directory, or the request was cancelled.
     pub fn lint(
         &self,
         request: &LintRequest,
@@ -223,32 +223,37 @@ fn base_finding(base: &Base, finding: &Finding) -> BaseFinding {
     }
 }
 
-/// Keeps each finding once: in the report of its own file if there is one, else in the first report that has it. A Dockerfile is
-/// judged together with the requirements that it installs.
+/// Keeps each finding, ignored or not, once: in the report of its own file if there is one, else in the first report that has it. A
+/// Dockerfile is judged together with the requirements that it installs.
 fn deduplicate(reports: &mut [FileReport], policy: &Policy) {
+    keep_once(reports, |report| &mut report.findings, |it| it);
+    keep_once(reports, |report| &mut report.ignored, |it| &it.finding);
+    for report in reports {
+        report.verdict = Verdict::of(&report.findings, policy.fail_on);
+    }
+}
+
+fn keep_once<T>(
+    reports: &mut [FileReport],
+    list: impl Fn(&mut FileReport) -> &mut Vec<T>,
+    finding: impl Fn(&T) -> &Finding,
+) {
     type Key = (String, String, String, usize, usize);
-    let key = |finding: &Finding| -> Option<Key> {
+    let key = |it: &T| -> Option<Key> {
+        let finding = finding(it);
         let place = finding.location.as_ref()?;
         let file = place.file.trim_start_matches("./").to_owned();
         let (rule, message) = (finding.rule.clone(), finding.message.clone());
         Some((rule, file, message, place.line, place.column))
     };
-    let own = |report: &FileReport, key: &Key| report.file.trim_start_matches("./") == key.1;
-    let mut seen: HashSet<Key> = reports
-        .iter()
-        .flat_map(|report| {
-            report
-                .findings
-                .iter()
-                .filter_map(key)
-                .filter(|key| own(report, key))
-        })
-        .collect();
+    let mut seen: HashSet<Key> = HashSet::new();
+    for report in reports.iter_mut() {
+        let file = report.file.trim_start_matches("./").to_owned();
+        let keys = list(report).iter().filter_map(&key);
+        seen.extend(keys.filter(|key| key.1 == file));
+    }
     for report in reports {
-        let mut findings = std::mem::take(&mut report.findings);
-        findings
-            .retain(|finding| key(finding).is_none_or(|key| own(report, &key) || seen.insert(key)));
-        report.verdict = Verdict::of(&findings, policy.fail_on);
-        report.findings = findings;
+        let file = report.file.trim_start_matches("./").to_owned();
+        list(report).retain(|it| key(it).is_none_or(|key| key.1 == file || seen.insert(key)));
     }
 }

@@ -152,6 +152,37 @@ fn an_ignored_finding_hides_none_of_another_place() {
 }
 
 #[test]
+fn a_known_finding_counts_once() {
+    let files = directory(&[
+        (
+            "Dockerfile",
+            "FROM python:3.12\nCOPY r.txt .\nRUN pip install -r r.txt\n",
+        ),
+        (
+            "b.dockerfile",
+            "FROM python:3.12\nCOPY r.txt .\nRUN pip install -r r.txt\n",
+        ),
+        ("r.txt", "torch==2.8.0\ntorchvision==0.20.0\n"),
+    ]);
+    let arguments = ["Dockerfile", "b.dockerfile"];
+    let (_, before) = json(files.path(), &arguments);
+    let write = [&arguments[..], &["--write-baseline", "base.json"]].concat();
+    assert_eq!(lint(files.path(), &write).0, 0);
+    let read = [&arguments[..], &["--baseline", "base.json"]].concat();
+    let (code, after) = json(files.path(), &read);
+    let count = |report: &Value, key: &str| -> usize {
+        let files = report["files"].as_array().unwrap().iter();
+        files
+            .filter_map(|it| it[key].as_array())
+            .map(Vec::len)
+            .sum()
+    };
+    assert_eq!(code, 0);
+    assert_eq!(count(&after, "ignored"), count(&before, "findings"));
+    assert_eq!(count(&after, "findings"), 0);
+}
+
+#[test]
 fn an_installation_that_may_fail_is_no_error() {
     for (command, expected) in [
         (
