@@ -24,8 +24,8 @@ const TOOLS: &[&str] = &["__pycache__", "node_modules", "site-packages", "venv"]
 /// A file to check.
 struct LintFile {
     path: PathBuf,
-    /// Whether the user named it, and not a directory above it.
-    is_named: bool,
+    /// The directory above it that the user named; `None` if they named the file.
+    directory: Option<PathBuf>,
 }
 
 /// A file, and what it asks for.
@@ -34,13 +34,18 @@ pub type ReadFile = (PathBuf, Result<Sources>);
 /// Reads the files of a request, and with `partners` those that use them, and hands over each.
 ///
 /// # Errors
-/// A directory cannot be read or has no such file, or the request was cancelled.
+/// A directory cannot be read or has no such file, the build context is not a directory, or the request was cancelled.
 pub fn read(
     request: &LintRequest,
     knowledge: &Knowledge,
     cancellation: &Cancellation,
     mut hand_over: impl FnMut(ReadFile),
 ) -> Result<()> {
+    if let Some(context) = request.context.as_deref().filter(|it| !it.is_dir()) {
+        let problem = format!("{}: no such directory", lexical::shown(context));
+        let help = "--context is the build context of the Dockerfiles, as of `docker build`";
+        return Err(Error::usage(problem).with_help(help));
+    }
     let sources = |file: &LintFile| sources(file, request, knowledge).transpose();
     let mut named = HashSet::new();
     for file in files_of(&request.files, cancellation)? {
@@ -60,7 +65,7 @@ pub fn read(
         }
         let file = LintFile {
             path,
-            is_named: false,
+            directory: Some(PathBuf::from(".")),
         };
         // What is wrong with a file that did not change is not told.
         if let Some(Ok(sources)) = sources(&file)
@@ -96,7 +101,8 @@ fn sources(
     request: &LintRequest,
     knowledge: &Knowledge,
 ) -> Result<Option<Sources>> {
-    let LintFile { path, is_named } = file;
+    let LintFile { path, directory } = file;
+    let is_named = directory.is_none();
     let kind = request.kind;
     let name = lexical::shown(path);
     let unknown = |problem: String| {
@@ -107,6 +113,9 @@ fn sources(
         let kind =
             kind.ok_or_else(|| unknown("the kind of standard input is unknown".to_owned()))?;
         let text = lint::text_of(path, lint::MAX_FILE)?;
+        if text.trim().is_empty() {
+            return Err(empty_input());
+        }
         let read = lint::read("-", &text, kind, knowledge, &|_| lint::Neighbour::Unread);
         return read.map(Some);
     }
@@ -116,6 +125,9 @@ fn sources(
         return Err(error.with_help("lint the file that is rendered from it"));
     }
     let kind = kind.or_else(|| FileKind::of(&name, &text));
+    // The error of its reader says what a file with the name of Compose lacks.
+    let named = FileKind::of_name(&name).filter(|it| is_named && *it == FileKind::Compose);
+    let kind = kind.or(named);
     if kind.is_none() && !is_named {
         return Ok(None);
     }
@@ -126,12 +138,12 @@ fn sources(
     let read = match context.filter(|_| kind == FileKind::Dockerfile) {
         Some(context) => {
             let inside = context.join("Dockerfile");
-            let neighbours = |relative: &str| lint::neighbour(&inside, relative);
+            let neighbours = |relative: &str| lint::neighbour(&inside, relative, None);
             let context = lexical::shown(context);
             lint::read_in(&context, &name, &text, kind, knowledge, &neighbours)
         }
         None => lint::read(&name, &text, kind, knowledge, &|relative| {
-            lint::neighbour(path, relative)
+            lint::neighbour(path, relative, directory.as_deref())
         }),
     };
     match read {
@@ -140,6 +152,12 @@ fn sources(
         }
         read => read.map(Some),
     }
+}
+
+/// The error of an empty standard input: the command before the pipe may have failed.
+pub(super) fn empty_input() -> Error {
+    let help = "run the command on the left of the pipe alone, and look at its error";
+    Error::damaged("-", "standard input is empty").with_help(help)
 }
 
 /// What `lint` is for, in the help of an error.
@@ -196,7 +214,7 @@ fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFi
         if !path.is_dir() {
             files.push(LintFile {
                 path: path.clone(),
-                is_named: true,
+                directory: None,
             });
             continue;
         }
@@ -208,9 +226,9 @@ fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFi
             )));
         }
         found.sort();
-        files.extend(found.into_iter().map(|path| LintFile {
-            path,
-            is_named: false,
+        files.extend(found.into_iter().map(|file| LintFile {
+            path: file,
+            directory: Some(path.clone()),
         }));
     }
     Ok(files)

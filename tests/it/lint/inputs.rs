@@ -22,11 +22,12 @@ fn a_requirements_file_is_read_with_the_dockerfile_that_installs_it() {
         "lint-pin-conflict Dockerfile:3:17",
         "lint-pin-conflict deps/more.txt:1:1",
         "lint-pin-conflict deps/requirements.txt:1:1",
+        "lint-not-read deps/requirements.txt:3:1",
     ];
     assert_eq!(places(&report), expected);
     // Named beside it, a file has its own findings to itself.
     let (_, both) = json(files.path(), &["Dockerfile", "deps/requirements.txt"]);
-    assert_eq!(places(&both).len(), 3, "{both:#}");
+    assert_eq!(places(&both).len(), 4, "{both:#}");
 }
 
 #[test]
@@ -40,7 +41,9 @@ fn nothing_outside_the_directory_is_read() {
     ]);
     #[cfg(unix)]
     std::os::unix::fs::symlink("../secret.txt", files.path().join("a/link.txt")).unwrap();
-    assert_eq!(lint(&files.path().join("a"), &["requirements.txt"]).0, 0);
+    let (code, report) = json(&files.path().join("a"), &["requirements.txt"]);
+    let note = "lint-not-read requirements.txt:1:1".to_owned();
+    assert_eq!((code, places(&report)), (0, vec![note]));
 }
 
 #[test]
@@ -98,7 +101,17 @@ fn a_parse_error_is_shown_and_does_not_pass() {
 
 #[test]
 fn invalid_inputs_are_errors() {
-    let files = directory(&[("notes.md", "hello\n"), ("empty/x", ""), ("binary.txt", "")]);
+    let files = directory(&[
+        ("notes.md", "hello\n"),
+        ("empty/x", ""),
+        ("binary.txt", ""),
+        ("a/Dockerfile", "FROM a\n"),
+        ("compose.yaml", "foo: bar\n"),
+        ("uv.lock", ""),
+        ("poetry.lock", ""),
+        ("pixi.lock", ""),
+        ("conda-lock.yml", ""),
+    ]);
     fs::write(files.path().join("binary.txt"), [0x66, 0xff, 0xfe]).unwrap();
     fs::write(files.path().join("large.txt"), vec![b'\n'; 1024 * 1024 + 1]).unwrap();
     for (arguments, said) in [
@@ -108,6 +121,19 @@ fn invalid_inputs_are_errors() {
         (vec!["-"], "--kind"),
         (vec!["binary.txt"], "byte 2 is not valid UTF-8"),
         (vec!["large.txt"], "1 MiB"),
+        (
+            vec!["a/Dockerfile", "--context", "nope"],
+            "nope: no such directory",
+        ),
+        (
+            vec!["a/Dockerfile", "--context", "notes.md"],
+            "notes.md: no such directory",
+        ),
+        (vec!["compose.yaml"], "missing key `services`"),
+        (vec!["uv.lock"], "missing key `package`"),
+        (vec!["poetry.lock"], "missing key `package`"),
+        (vec!["pixi.lock"], "missing key `package`"),
+        (vec!["conda-lock.yml"], "missing key `package`"),
     ] {
         let (code, _, err) = lint(files.path(), &arguments);
         assert_eq!(code, 2, "{arguments:?}");
@@ -128,6 +154,56 @@ fn standard_input_needs_a_kind() {
             .unwrap()
             .contains("--> -:1:1")
     );
+}
+
+#[test]
+fn an_empty_input_is_an_error() {
+    for kind in ["requirements", "dockerfile", "lock"] {
+        let output = imgcheck()
+            .args(["lint", "--kind", kind, "-"])
+            .write_stdin("")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3), "{kind}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("standard input is empty"), "{kind}: {err}");
+    }
+    // A project may have files that list nothing.
+    let files = directory(&[("requirements.txt", ""), ("pyproject.toml", "")]);
+    assert_eq!(lint(files.path(), &["."]).0, 0);
+}
+
+#[test]
+fn a_file_of_another_form_is_an_error() {
+    let files = directory(&[
+        ("foo.yaml", "foo: bar\n"),
+        ("foo.toml", "foo = \"bar\"\n"),
+        ("setup.py", "foo = \"bar\"\n"),
+        ("Dockerfile", "FROM python:3.12\nRUN pip install torch\n"),
+    ]);
+    for (kind, key, file) in [
+        ("compose", "services", "foo.yaml"),
+        ("devcontainer", "image", "foo.yaml"),
+        ("cog", "build", "foo.yaml"),
+        ("bento", "service", "foo.yaml"),
+        ("skypilot", "resources", "foo.yaml"),
+        ("dstack", "type", "foo.yaml"),
+        ("lock", "package", "foo.yaml"),
+        ("lock", "package", "foo.toml"),
+        ("environment", "dependencies", "foo.yaml"),
+        ("bake", "target", "foo.toml"),
+        ("pyproject", "project", "foo.toml"),
+        ("pixi", "workspace", "foo.toml"),
+        ("setup", "setup()", "setup.py"),
+        ("requirements", "", "foo.yaml"),
+    ] {
+        let (code, _, err) = lint(files.path(), &[file, "--kind", kind]);
+        assert_eq!(code, 2, "{kind} {file}");
+        let said = format!("`{key}`");
+        assert!(err.contains(&said) || key.is_empty(), "{kind}: {err}");
+        let (code, out, _) = lint(files.path(), &["Dockerfile", "--kind", kind]);
+        assert_eq!(code, 2, "{kind}: {out}");
+    }
 }
 
 /// A Dockerfile whose lines are repeated: what bounds the work of it is told, in a time that no other work could take.

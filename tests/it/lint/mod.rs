@@ -2,6 +2,7 @@
 
 mod cases;
 mod inputs;
+mod not_read;
 mod packages;
 mod public_faults;
 mod reports;

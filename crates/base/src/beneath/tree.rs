@@ -17,9 +17,14 @@ pub struct Tree {
 impl Tree {
     /// The working directory, for a path below it; else the directory of the file.
     pub fn of(path: &Path) -> Self {
-        Tree::working(path).unwrap_or_else(|| Tree {
-            root: absolute(path.parent().unwrap_or(path)),
-        })
+        Tree::working(path).unwrap_or_else(|| Tree::within(path.parent().unwrap_or(path)))
+    }
+
+    /// A directory.
+    pub fn within(directory: &Path) -> Self {
+        Tree {
+            root: absolute(directory),
+        }
     }
 
     /// The working directory, for a path below it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::super::lint_files::is_an_image;
+use super::super::lint_files::{empty_input, is_an_image};
 use super::super::node_files;
 use super::super::report::Unread;
 use super::super::state::Checker;
@@ -145,8 +145,7 @@ fn text_of(file: &Path, name: &str) -> Result<String> {
 
 fn empty(name: &str) -> Error {
     match name {
-        "-" => Error::damaged("-", "standard input is empty")
-            .with_help("run the command on the left of the pipe alone, and look at its error"),
+        "-" => empty_input(),
         name => Error::damaged(name, "the file is empty"),
     }
 }

@@ -2,14 +2,18 @@
 //! <https://docs.docker.com/build/bake/reference/>
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::build::{self, Request};
 use super::context::{Context, Neighbour};
 use super::dockerfile::Build;
 use super::facts::Stage;
+use super::form;
+use super::kind::FileKind;
 use super::text::Text;
 use super::variables::{Expanded, interpolate};
 use imgcheck_base::error::Result;
@@ -21,6 +25,9 @@ const MAX_TARGETS: usize = 256;
 /// The maximum nesting of brackets: the parsers call themselves for each.
 const MAX_NESTING: usize = 64;
 
+/// The key of the text of a Dockerfile.
+const INLINE: &str = "dockerfile-inline";
+
 /// What matters of a file; the rest is ignored. An expression that is not a plain value is a text such as `${upper(NAME)}`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -28,6 +35,7 @@ struct File {
     variable: BTreeMap<String, Variable>,
     target: BTreeMap<String, Target>,
     group: BTreeMap<String, Group>,
+    function: BTreeMap<String, IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -48,6 +56,8 @@ struct Target {
     inherits: Value,
     context: Value,
     dockerfile: Value,
+    #[serde(rename = "dockerfile-inline")]
+    inline: Value,
     target: Value,
     args: Value,
     matrix: Value,
@@ -59,6 +69,7 @@ impl Target {
             &mut self.inherits,
             &mut self.context,
             &mut self.dockerfile,
+            &mut self.inline,
             &mut self.target,
             &mut self.matrix,
         ];
@@ -66,6 +77,7 @@ impl Target {
             other.inherits,
             other.context,
             other.dockerfile,
+            other.inline,
             other.target,
             other.matrix,
         ];
@@ -83,6 +95,7 @@ impl Target {
 /// Reads a bake file. A target that only others inherit from is not built.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let mut file = parse(text)?;
+    form::check(text, FileKind::Bake, |key| file.has(key))?;
     for end in ["json", "hcl"] {
         let (name, other) = (name_of(text.name), format!("docker-bake.override.{end}"));
         if matches!(name, "docker-bake.hcl" | "docker-bake.json")
@@ -100,11 +113,31 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         if inherited.contains(name.as_str()) && !grouped.contains(name.as_str()) {
             continue;
         }
-        if let Some(request) = file.request(name) {
-            build::append(&mut stages, build::stages(text, context, &request)?);
-        }
+        let target_place = place(text, name);
+        let request = Request {
+            place: file.dockerfile_place(text, name),
+            target_place: target_place.clone(),
+            ..Request::default()
+        };
+        let built = match file.complete(request, name) {
+            Some(request) => build::stages(text, context, &request)?,
+            None => vec![build::unread(text, name, &target_place)],
+        };
+        build::append(&mut stages, built);
     }
     Ok(stages)
+}
+
+/// Where the name of a target is: `target "NAME"` or `"NAME":`. The parsers keep no positions.
+fn place(text: &Text<'_>, name: &str) -> Range<usize> {
+    let quoted = format!("\"{name}\"");
+    let mut places = text.text.match_indices(&quoted).map(|(at, _)| at);
+    let start = places.find(|at| {
+        let (before, rest) = text.text.split_at(*at);
+        let behind = rest[quoted.len()..].trim_start();
+        before.trim_end().ends_with("target") || behind.starts_with(':')
+    });
+    start.map_or(0..0, |start| start..start + quoted.len())
 }
 
 fn parse(text: &Text<'_>) -> Result<File> {
@@ -143,6 +176,16 @@ fn too_deep(text: &str) -> Option<usize> {
 }
 
 impl File {
+    /// Whether it has blocks of a kind.
+    fn has(&self, block: &str) -> bool {
+        match block {
+            "target" => !self.target.is_empty(),
+            "group" => !self.group.is_empty(),
+            "variable" => !self.variable.is_empty(),
+            _ => !self.function.is_empty(),
+        }
+    }
+
     /// Takes over what another file says, which counts more (Docker, "Bake file reference", "File lookup").
     fn replace(&mut self, other: File) {
         self.variable.extend(other.variable);
@@ -152,9 +195,22 @@ impl File {
         }
     }
 
+    /// Where a target is, or the key of its Dockerfile if the file has its text.
+    fn dockerfile_place(&self, text: &Text<'_>, name: &str) -> Range<usize> {
+        let has_text = |it: &&str| self.target.get(*it).is_some_and(|it| !it.inline.is_null());
+        let Some(owner) = self.line(name).into_iter().find(has_text) else {
+            return place(text, name);
+        };
+        let start = place(text, owner).start;
+        let rest = text.text.get(start..).unwrap_or_default();
+        let start = start + rest.find(INLINE).unwrap_or(0);
+        start..start + INLINE.len()
+    }
+
     /// What a target builds; `None` where the Dockerfile depends on something that is unknown.
-    fn request(&self, name: &str) -> Option<Request> {
-        let line = self.line(name);
+    fn complete(&self, request: Request, name: &str) -> Option<Request> {
+        let line = self.line(name).into_iter();
+        let line: Vec<&Target> = line.filter_map(|it| self.target.get(it)).collect();
         let matrix: BTreeSet<&str> = line
             .iter()
             .filter_map(|target| target.matrix.as_object())
@@ -180,22 +236,24 @@ impl File {
         Some(Request {
             context: known(|it| &it.context)?.unwrap_or_default(),
             dockerfile: known(|it| &it.dockerfile)?,
+            inline: known(|it| &it.inline)?,
             build: Build {
                 arguments,
                 target: known(|it| &it.target)?,
             },
+            ..request
         })
     }
 
-    /// A target and those that it inherits from, the stronger one first: of several, the last one wins.
-    fn line(&self, name: &str) -> Vec<&Target> {
+    /// The names of a target and of those that it inherits from, the stronger one first: of several, the last one wins.
+    fn line<'n>(&'n self, name: &'n str) -> Vec<&'n str> {
         let mut line = Vec::new();
         let mut seen = BTreeSet::new();
         let mut pending = vec![name];
         while let Some(name) = pending.pop() {
             let target = self.target.get(name).filter(|_| seen.insert(name));
             if let Some(target) = target {
-                line.push(target);
+                line.push(name);
                 pending.extend(texts(&target.inherits));
             }
         }

@@ -1,10 +1,13 @@
 //! Builds that a file describes: which Dockerfile, in which context, with which arguments.
 
+use std::ops::Range;
+
 use super::context::{Context, Neighbour};
 use super::dockerfile::{self, Build};
-use super::facts::Stage;
+use super::facts::{SearchDirectory, Stage};
 use super::text::Text;
 use imgcheck_base::error::Result;
+use imgcheck_base::lexical::simplified;
 
 /// A build.
 #[derive(Debug, Default)]
@@ -13,27 +16,84 @@ pub struct Request {
     pub context: String,
     /// The Dockerfile, relative to the context.
     pub dockerfile: Option<String>,
+    /// The Dockerfile itself, if the file has its text.
+    pub inline: Option<String>,
     pub build: Build,
+    /// Where the file names the Dockerfile, or has its text.
+    pub place: Range<usize>,
+    /// Where the file names the target.
+    pub target_place: Range<usize>,
 }
 
-/// The stages of a build; empty if its Dockerfile is not below the directory of the file.
+/// The stages of a build. Without its Dockerfile, which may be elsewhere, one that says so.
+///
+/// # Errors
+/// The Dockerfile is invalid, or does not have the target.
 pub fn stages(text: &Text<'_>, context: &Context<'_>, request: &Request) -> Result<Vec<Stage>> {
-    let directory = request.context.trim_start_matches("./");
-    let directory = directory.trim_end_matches('/');
-    let within = |path: &str| match directory {
-        "" | "." => path.to_owned(),
-        directory => format!("{directory}/{path}"),
-    };
-    let file = request.dockerfile.as_deref().unwrap_or("Dockerfile");
-    let path = within(file.trim_start_matches("./"));
+    let directory = simplified(&request.context);
+    let within = |path: &str| joined(&directory, path);
+    let neighbours = |path: &str| context.found(&within(path));
+    let inner = context.of_build(&neighbours, &context.name(&directory));
+    if let Some(inline) = &request.inline {
+        let dockerfile = text.embedded(inline, request.place.start)?;
+        return read(text, &dockerfile, &inner, request);
+    }
+    let path = within(request.dockerfile.as_deref().unwrap_or("Dockerfile"));
     let Neighbour::Text(content) = context.neighbour(text, &path)? else {
-        return Ok(Vec::new());
+        let is_remote = request.context.contains(':');
+        let shown = if is_remote { &request.context } else { &path };
+        return Ok(vec![unread(text, shown, &request.place)]);
     };
     let name = context.name(&path);
     let dockerfile = context.text(&name, &content)?;
-    let neighbours = |path: &str| context.found(&within(path));
-    let inner = context.of_build(&neighbours, &context.name(directory));
-    dockerfile::read(&dockerfile, &inner, &request.build)
+    read(text, &dockerfile, &inner, request)
+}
+
+/// A path in a directory; empty for the directory of the file.
+pub fn joined(directory: &str, path: &str) -> String {
+    match directory.is_empty() || path.starts_with('/') {
+        true => simplified(path),
+        false => simplified(&format!("{directory}/{path}")),
+    }
+}
+
+fn read(
+    text: &Text<'_>,
+    dockerfile: &Text<'_>,
+    context: &Context<'_>,
+    request: &Request,
+) -> Result<Vec<Stage>> {
+    let stages = dockerfile::read(dockerfile, context, &request.build)?;
+    let Some(target) = &request.build.target else {
+        return Ok(stages);
+    };
+    let has = stages
+        .iter()
+        .any(|stage| stage.name.eq_ignore_ascii_case(target));
+    // A number is the position of a stage.
+    if has || target.is_empty() || target.contains('$') || target.parse::<usize>().is_ok() {
+        return Ok(stages);
+    }
+    let name = dockerfile.name;
+    let problem = format!("target stage `{target}` could not be found in `{name}`");
+    let names = stages.iter().map(|stage| stage.name.as_str());
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    let help = match names.is_empty() {
+        true => "name the stage: `FROM IMAGE AS NAME`".to_owned(),
+        false => format!("its stages are {}", names.join(", ")),
+    };
+    Err(text.fault(request.target_place.clone(), &problem, Some(&help)))
+}
+
+/// In place of the stages that a file leads to, where it is not read.
+pub fn unread(text: &Text<'_>, file: &str, place: &Range<usize>) -> Stage {
+    Stage {
+        unread: vec![SearchDirectory {
+            text: file.to_owned(),
+            location: text.location(text.without_quotes(place.clone())),
+        }],
+        ..Stage::default()
+    }
 }
 
 /// Adds the stages of a build to those of others.

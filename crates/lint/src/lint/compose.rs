@@ -1,6 +1,8 @@
 //! Compose files: <https://github.com/compose-spec/compose-spec/blob/main/spec.md>. The images of services, and the Dockerfiles that they
 //! build with their context, arguments and target.
 
+mod files;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -8,6 +10,8 @@ use super::build::{self, Request};
 use super::context::{Context, Neighbour};
 use super::dockerfile::Build;
 use super::facts::{Base, Stage};
+use super::form;
+use super::kind::FileKind;
 use super::text::Text;
 use super::variables::{Expanded, interpolate};
 use imgcheck_base::document::{self, Node, Value};
@@ -48,9 +52,24 @@ pub fn pairs(node: Option<&Node>) -> impl Iterator<Item = (&str, Option<&str>, &
 /// The variables of the file `.env` beside a Compose file.
 type Variables = BTreeMap<String, String>;
 
-/// Reads a Compose file, with the variables and the other file that Compose reads without being told.
+/// A Compose file whose services are read.
+struct File<'f> {
+    text: &'f Text<'f>,
+    context: &'f Context<'f>,
+    variables: &'f Variables,
+    /// How many other files lead to it.
+    depth: usize,
+}
+
+/// Reads a Compose file, with the variables and the other file that Compose reads without being told, and those that it names.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
+    read_nested(text, context, 0)
+}
+
+fn read_nested(text: &Text<'_>, context: &Context<'_>, depth: usize) -> Result<Vec<Stage>> {
     let mut documents = document::read(text.name, text.text)?;
+    let own = documents.iter().filter(|it| it.get("apiVersion").is_none());
+    form::check_documents(text, FileKind::Compose, own)?;
     if let Some(others) = others(text, context)? {
         let mut documents = documents.iter_mut();
         if let Some(document) = documents.find(|it| services(it).is_some()) {
@@ -61,21 +80,38 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         Neighbour::Text(content) => variables(&content),
         Neighbour::Unread | Neighbour::Missing => Variables::new(),
     };
+    let file = File {
+        text,
+        context,
+        variables: &variables,
+        depth,
+    };
     let services = documents.iter().filter_map(services);
     let services = services.flat_map(Node::entries).map(|(_, service)| service);
     let mut stages = Vec::new();
+    for path in documents.iter().flat_map(files::included) {
+        build::append(&mut stages, file.include(path)?);
+    }
     for service in services.take(MAX_SERVICES) {
-        match (service.get("build"), service.get("image")) {
-            (Some(section), _) => {
-                let request = request(text, section, &variables);
-                let built = build::stages(text, context, &request)?;
-                build::append(&mut stages, built);
-            }
-            (None, Some(image)) => build::append(&mut stages, pulled(text, image, &variables)),
-            (None, None) => {}
-        }
+        build::append(&mut stages, file.service(service)?);
     }
     Ok(stages)
+}
+
+impl File<'_> {
+    /// What a service builds, or the image that it is.
+    fn service(&self, service: &Node) -> Result<Vec<Stage>> {
+        if let Some(section) = service.get("build") {
+            let request = request(self.text, section, self.variables);
+            return build::stages(self.text, self.context, &request);
+        }
+        if let Some(image) = service.get("image") {
+            return Ok(pulled(self.text, image, self.variables));
+        }
+        let extended = service.get("extends");
+        let other = extended.and_then(|it| Some((it.get("file")?, it.text_of("service")?)));
+        other.map_or(Ok(Vec::new()), |(path, name)| self.extend(path, name))
+    }
 }
 
 /// The content of `compose.override.yaml` beside `compose.yaml`, and of other pairs of names (Compose, "Merge Compose files").
@@ -211,9 +247,15 @@ fn request(text: &Text<'_>, section: &Node, variables: &Variables) -> Request {
         let value = interpolated(number.as_deref().or(value)?);
         Some((name.to_owned(), value.known.then_some(value.text)))
     });
+    let keys = ["dockerfile_inline", "dockerfile", "context"];
+    let named = keys.iter().find_map(|key| section.get(key));
+    let span = |node: Option<&Node>| node.unwrap_or(section).span.clone();
     Request {
         context: context.or_else(|| written("context")).unwrap_or_default(),
         dockerfile: written("dockerfile"),
+        inline: written("dockerfile_inline"),
+        place: span(named),
+        target_place: span(section.get("target")),
         build: Build {
             arguments: arguments.collect::<BTreeMap<_, _>>(),
             target: written("target"),

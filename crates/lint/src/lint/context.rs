@@ -73,9 +73,13 @@ impl<'c> Context<'c> {
 
     /// The context of a build in another directory.
     pub fn of_build<'o>(&'o self, neighbours: Neighbours<'o>, directory: &str) -> Context<'o> {
+        self.elsewhere(neighbours, directory).into_build_context()
+    }
+
+    /// The context of a file in another directory.
+    pub fn elsewhere<'o>(&'o self, neighbours: Neighbours<'o>, directory: &str) -> Context<'o> {
         Context {
             seen: self.seen.clone(),
-            is_build_context: true,
             ..Context::new(self.knowledge, neighbours, directory)
         }
     }
@@ -146,7 +150,10 @@ impl<'c> Context<'c> {
 
     /// The file, unless all that were looked up are too large.
     fn counted(&self, path: &str) -> Option<Neighbour> {
-        let found = (self.neighbours)(path);
+        let found = match self.is_build_context && path.starts_with("../") {
+            true => Neighbour::Unread,
+            false => (self.neighbours)(path),
+        };
         let length = match &found {
             Neighbour::Text(text) => text.len(),
             _ => 0,

@@ -11,12 +11,14 @@ mod parts;
 
 use super::context::{Context, Neighbour};
 use super::dockerfile::{self, Described};
-use super::facts::Stage;
+use super::facts::{SearchDirectory, Stage};
+use super::form;
 use super::kind::FileKind;
 use super::requirements::{self, Gathered, Line};
 use super::text::Text;
 use imgcheck_base::document::{self, Node};
 use imgcheck_base::error::Result;
+use imgcheck_base::lexical::simplified;
 use parts::{image, scalar, variables};
 
 /// Reads such a file.
@@ -25,6 +27,7 @@ pub fn read(text: &Text<'_>, kind: FileKind, context: &Context<'_>) -> Result<Ve
         return devcontainer::read(text, context);
     }
     let documents = document::read(text.name, text.text)?;
+    form::check_documents(text, kind, &documents)?;
     let mut stages = Vec::new();
     for document in &documents {
         let described = match kind {
@@ -46,7 +49,7 @@ fn cog(text: &Text<'_>, document: &Node, context: &Context<'_>) -> Result<Descri
         return Ok(Described::default());
     };
     let mut gathered = packages(text, build.items_of("python_packages"), context);
-    if let Some(path) = build.text_of("python_requirements") {
+    if let Some(path) = build.get("python_requirements") {
         listed(text, path, context, &mut gathered)?;
     }
     // With a GPU, Cog chooses the index of PyTorch for the CUDA.
@@ -72,7 +75,7 @@ fn bento(text: &Text<'_>, document: &Node, context: &Context<'_>) -> Result<Desc
     let docker = document.get("docker");
     if let Some(python) = document.get("python") {
         gathered = packages(text, python.items_of("packages"), context);
-        if let Some(path) = python.text_of("requirements_txt") {
+        if let Some(path) = python.get("requirements_txt") {
             listed(text, path, context, &mut gathered)?;
         }
         let index = &mut gathered.index;
@@ -146,15 +149,21 @@ fn packages<'n>(
 /// Adds the packages of a requirements file beside the file.
 fn listed(
     text: &Text<'_>,
-    path: &str,
+    node: &Node,
     context: &Context<'_>,
     gathered: &mut Gathered,
 ) -> Result<()> {
-    let path = path.trim_start_matches("./");
-    if let Neighbour::Text(content) = context.neighbour(text, path)? {
-        let name = context.name(path);
-        let other = context.text(&name, &content)?;
-        requirements::gather(&other, path, context, false, gathered)?;
-    }
-    Ok(())
+    let Some(path) = node.text().map(simplified) else {
+        return Ok(());
+    };
+    let Neighbour::Text(content) = context.neighbour(text, &path)? else {
+        gathered.unread.push(SearchDirectory {
+            text: path,
+            location: text.location(text.without_quotes(node.span.clone())),
+        });
+        return Ok(());
+    };
+    let name = context.name(&path);
+    let other = context.text(&name, &content)?;
+    requirements::gather(&other, &path, context, false, gathered)
 }

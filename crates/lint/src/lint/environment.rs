@@ -116,5 +116,8 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         gathered.index.apply(&mut pin);
         recorder.add(pin, text)?;
     }
-    Ok(vec![only(recorder)])
+    Ok(vec![Stage {
+        unread: gathered.unread,
+        ..only(recorder)
+    }])
 }

@@ -46,7 +46,7 @@ pub struct Stage {
     pub unscoped_arguments: Vec<SearchDirectory>,
     /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
     pub removed: Vec<String>,
-    /// Parts of a setup.py whose requirements are computed, and files of requirements that are not in the build context, so that they are not read.
+    /// Parts of a setup.py whose requirements are computed, and files of requirements, Dockerfiles and Compose files that are not where they should be, so that they are not read.
     pub unread: Vec<SearchDirectory>,
 }
 

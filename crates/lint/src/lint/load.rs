@@ -76,6 +76,15 @@ fn similar(path: &Path) -> Option<String> {
     Some(directory.join(name).display().to_string())
 }
 
+/// Whether a directory is below another one, by their names.
+fn is_inside(directory: &Path, top: &Path) -> bool {
+    let below = directory.strip_prefix(top);
+    below.is_ok_and(|below| {
+        let mut parts = below.components();
+        parts.next().is_some() && parts.all(|it| matches!(it, Component::Normal(_)))
+    })
+}
+
 fn read(input: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     input.take(limit + 1).read_to_end(&mut bytes)?;
@@ -124,18 +133,17 @@ fn utf_16(bytes: &[u8]) -> Option<String> {
 }
 
 /// The file at a relative path in the directory of a file. Each `../` in front leads to the directory above, but not above the working
-/// directory. Links may not lead out of the directory.
-pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
+/// directory, or above `top` for a file below it. Links may not lead out of the directory.
+pub fn neighbour(file: &Path, relative: &str, top: Option<&Path>) -> Neighbour {
     let mut relative = relative.trim_start_matches("./");
     let mut directory = file.parent().unwrap_or(Path::new(""));
     while let Some(rest) = relative.strip_prefix("../") {
-        let is_below = file.is_relative()
-            && directory
-                .components()
-                .all(|it| matches!(it, Component::Normal(_) | Component::CurDir));
+        let here = directory.strip_prefix(".").unwrap_or(directory);
+        let is_here = file.is_relative() && is_inside(here, Path::new(""));
+        let is_below = is_here || top.is_some_and(|top| is_inside(directory, top));
         match directory.parent().filter(|_| is_below) {
             Some(above) => directory = above,
-            None => return Neighbour::Missing,
+            None => return Neighbour::Unread,
         }
         relative = rest;
     }
@@ -143,7 +151,8 @@ pub fn neighbour(file: &Path, relative: &str) -> Neighbour {
     if relative.is_empty() || relative.starts_with('/') || relative.split('/').any(outside) {
         return Neighbour::Unread;
     }
-    let text = match Tree::of(file).open_in(directory, Path::new(relative)) {
+    let tree = Tree::working(file).unwrap_or_else(|| Tree::within(top.unwrap_or(directory)));
+    let text = match tree.open_in(directory, Path::new(relative)) {
         Ok(file) => {
             let bytes = read(file, MAX_FILE).ok();
             bytes.and_then(|it| decode(relative, it, MAX_FILE).ok())

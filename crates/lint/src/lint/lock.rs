@@ -8,6 +8,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::context::Context;
 use super::facts::{Pin, Stage};
+use super::form;
+use super::kind::FileKind;
 use super::pin::{Index, cuda_of_label};
 use super::stage::{MAX_PINS, Recorder, only};
 use super::text::Text;
@@ -39,6 +41,9 @@ fn is_yaml(text: &str) -> bool {
 pub fn packages(text: &Text<'_>) -> Result<Vec<Pin>> {
     let table = DeTable::parse(text.text)
         .map_err(|error| text.fault(error.span().unwrap_or_default(), error.message(), None))?;
+    form::check(text, FileKind::Lock, |key| {
+        table.get_ref().contains_key(key)
+    })?;
     let packages = table
         .get_ref()
         .get("package")

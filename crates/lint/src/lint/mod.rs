@@ -16,6 +16,7 @@ mod dockerfile;
 mod environment;
 mod facts;
 mod faults;
+mod form;
 mod heredoc;
 mod ignores;
 mod index_faults;

@@ -1,5 +1,6 @@
 //! pyproject.toml: the standard's dependencies and groups, and those of Poetry, uv and pixi.
 
+mod dynamic;
 mod groups;
 mod pixi;
 mod poetry;
@@ -16,9 +17,12 @@ use self::reader::{Reader, Value};
 use self::uv::Settings;
 use super::context::Context;
 use super::facts::{Pin, Stage};
+use super::form;
 use super::install::Project;
+use super::kind::FileKind;
 use super::marker::{self, Applies};
 use super::pin::{self, Index};
+use super::setup::{self, Files};
 use super::stage::{Recorder, only, too_many};
 use super::text::Text;
 use imgcheck_base::error::Result;
@@ -38,10 +42,18 @@ fn reader<'r>(text: &'r Text<'r>, uv: bool) -> Result<Reader<'r>> {
 }
 
 /// The packages that the installation of a project brings: its dependencies, and those of its extras and groups.
-pub fn project(text: &Text<'_>, project: &Project) -> Result<Vec<Pin>> {
+pub fn project(
+    text: &Text<'_>,
+    project: &Project,
+    context: &Context<'_>,
+    files: Files<'_>,
+) -> Result<Vec<Pin>> {
     let reader = reader(text, project.uv)?;
+    let dynamic = reader.dynamic(context, files)?;
     let mut pins = reader.main()?;
-    let groups = reader.groups()?;
+    pins.extend(dynamic.main);
+    let mut groups = reader.groups()?;
+    groups.extend(dynamic.extras);
     let is_chosen = |group: &&Group| {
         let is = |extra: &String| normalized(extra) == normalized(&group.name);
         project.extras.iter().any(is)
@@ -67,13 +79,25 @@ pub fn configure(text: &Text<'_>, pins: &mut [Pin]) -> Result<()> {
 /// Reads a pyproject.toml.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let reader = reader(text, true)?;
-    let (main, groups) = (reader.main()?, reader.groups()?);
-    stages(&reader, main, groups, context)
+    // A project may have an empty one.
+    if !text.text.trim().is_empty() {
+        reader.check_form(FileKind::Pyproject)?;
+    }
+    let dynamic = reader.dynamic(context, &|path| setup::beside(text, path, context))?;
+    let (mut main, mut groups) = (reader.main()?, reader.groups()?);
+    main.extend(dynamic.main);
+    groups.extend(dynamic.extras);
+    let mut stages = stages(&reader, main, groups, context)?;
+    if let Some(first) = stages.first_mut() {
+        first.unread = dynamic.unread;
+    }
+    Ok(stages)
 }
 
 /// Reads a pixi.toml.
 pub fn read_pixi(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let reader = reader(text, false)?;
+    reader.check_form(FileKind::Pixi)?;
     let (main, features) = (reader.pixi_packages(&[])?, reader.pixi_features(&[])?);
     stages(&reader, main, features, context)
 }
@@ -110,8 +134,7 @@ fn stages(
         recorders.push(recorder);
         if let Some(problem) = too_many(recorders.iter()) {
             let line = group.pins.first().map_or(1, |pin| pin.location.line);
-            let line = text.start_of(line);
-            return Err(text.fault(line..line + 1, &problem, None));
+            return Err(text.fault_in_line(line, &problem));
         }
     }
     let requires_python = reader
@@ -136,6 +159,11 @@ fn stages(
 }
 
 impl<'r> Reader<'r> {
+    /// Rejects a file of another form.
+    fn check_form(&self, kind: FileKind) -> Result<()> {
+        form::check(self.text, kind, |key| self.root.get(key).is_some())
+    }
+
     fn main(&self) -> Result<Vec<Pin>> {
         let mut pins = Vec::new();
         if let Some(list) = self.at(&["project", "dependencies"])? {

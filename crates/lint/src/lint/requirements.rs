@@ -3,8 +3,9 @@
 mod line;
 mod options;
 
+use super::build::joined;
 use super::context::{Context, Neighbour};
-use super::facts::{Pin, Stage};
+use super::facts::{Pin, SearchDirectory, Stage};
 use super::pin::{self, Index};
 use super::stage::{MAX_PINS, Recorder, constrain, only};
 use super::text::Text;
@@ -29,6 +30,8 @@ pub struct Gathered {
     pub index: Index,
     /// Names of files that are not those of the build context, and are not read.
     pub hidden: Vec<String>,
+    /// Files that are not read, and whose requirements are missing.
+    pub unread: Vec<SearchDirectory>,
     /// The files that were read, relative to the first.
     read: Vec<String>,
     /// Whether the first file was named by the user, so that all files it includes must exist.
@@ -59,7 +62,10 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
         gathered.index.apply(&mut pin);
         recorder.add(pin, text)?;
     }
-    Ok(vec![only(recorder)])
+    Ok(vec![Stage {
+        unread: gathered.unread,
+        ..only(recorder)
+    }])
 }
 
 /// Reads a file and those that it includes. `path` is relative to the directory of the first.
@@ -132,15 +138,13 @@ fn include(
     constraint: bool,
     gathered: &mut Gathered,
 ) -> Result<()> {
-    let relative = match path.rsplit_once('/') {
-        Some((folder, _)) => format!("{folder}/{}", file.trim_start_matches("./")),
-        None => file.trim_start_matches("./").to_owned(),
-    };
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let relative = joined(folder, file);
     if gathered.read.len() >= MAX_FILES || gathered.read.contains(&relative) {
         return Ok(());
     }
     let is_hidden = gathered.hidden.iter().any(|it| it == name_of(file));
-    if is_hidden || file.split('/').any(|part| part == "..") {
+    if is_hidden {
         return Ok(());
     }
     let other = match context.neighbour(text, &relative)? {
@@ -151,19 +155,21 @@ fn include(
             let problem = format!("file `{relative}` not found");
             return Err(text.fault(line.span.clone(), &problem, Some(help)));
         }
-        _ => return Ok(()),
+        _ => {
+            // The base image may have a constraints file.
+            let is_elsewhere = file.contains("://") || (constraint && file.starts_with('/'));
+            if !is_elsewhere && gathered.unread.len() < MAX_FILES {
+                gathered.unread.push(SearchDirectory {
+                    text: file.to_owned(),
+                    location: text.location(line.span.clone()),
+                });
+            }
+            return Ok(());
+        }
     };
-    let name = match text.name.strip_suffix(path) {
-        Some(folder) => format!("{folder}{relative}"),
-        None => relative.clone(),
-    };
-    gather(
-        &context.text(&name, &other)?,
-        &relative,
-        context,
-        constraint,
-        gathered,
-    )
+    let name = context.name(&relative);
+    let other = context.text(&name, &other)?;
+    gather(&other, &relative, context, constraint, gathered)
 }
 
 fn requirement(text: &Text<'_>, line: &Line, constraint: bool) -> Result<Option<Pin>> {

@@ -36,13 +36,8 @@ pub fn is_setup(text: &str) -> bool {
 
 /// Reads a setup.cfg or setup.py.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
-    let files = |path: &str| {
-        let found = context.neighbour(text, path)?;
-        Ok(match found {
-            Neighbour::Text(content) => Some((path.to_owned(), content)),
-            _ => None,
-        })
-    };
+    check(text)?;
+    let files = |path: &str| beside(text, path, context);
     let mut setup = parse(text);
     let mut main = Recorder::new(context);
     main.command();
@@ -101,6 +96,40 @@ pub fn packages(
     Ok(found)
 }
 
+/// Looks up a file beside the one of a project: its path and contents.
+pub fn beside(
+    text: &Text<'_>,
+    path: &str,
+    context: &Context<'_>,
+) -> Result<Option<(String, String)>> {
+    Ok(match context.neighbour(text, path)? {
+        Neighbour::Text(content) => Some((path.to_owned(), content)),
+        Neighbour::Unread | Neighbour::Missing => None,
+    })
+}
+
+/// Rejects a file of another form.
+fn check(text: &Text<'_>) -> Result<()> {
+    let lines = text.text.lines().map(str::trim_start);
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    let (is_one, problem, help) = match text.name.ends_with(".py") {
+        true => (
+            is_setup(text.text),
+            "missing call of `setup()`",
+            "a setup.py calls `setup()` of setuptools",
+        ),
+        false => (
+            lines.next().is_none_or(|line| line.starts_with('[')),
+            "missing section such as `[options]`",
+            "a setup.cfg starts with a section; a setup.py is recognized by its name",
+        ),
+    };
+    match is_one {
+        true => Ok(()),
+        false => Err(text.fault(0..1, problem, Some(help))),
+    }
+}
+
 fn parse<'t>(text: &Text<'t>) -> Setup<'t> {
     match text.name.ends_with(".py") {
         true => python::parse(text.text),
@@ -139,7 +168,7 @@ fn pins(
 }
 
 /// The packages of a requirements file; setuptools ignores the options in it.
-fn of_file(path: &str, context: &Context<'_>, files: Files<'_>) -> Result<Option<Vec<Pin>>> {
+pub fn of_file(path: &str, context: &Context<'_>, files: Files<'_>) -> Result<Option<Vec<Pin>>> {
     let Some((path, content)) = files(path)? else {
         return Ok(None);
     };

@@ -62,15 +62,13 @@ impl<'c> Recorder<'c> {
     pub fn add(&mut self, pin: Pin, text: &Text<'_>) -> Result<()> {
         if self.pins.len() >= MAX_PINS {
             let problem = format!("more than {MAX_PINS} packages");
-            let line = text.start_of(pin.location.line);
-            return Err(text.fault(line..line + 1, &problem, None));
+            return Err(text.fault_in_line(pin.location.line, &problem));
         }
         let component = self.component(&pin);
         self.components += usize::from(component.is_some());
         if self.components > MAX_COMPONENTS {
             let problem = format!("more than {MAX_COMPONENTS} GPU components");
-            let line = text.start_of(pin.location.line);
-            return Err(text.fault(line..line + 1, &problem, None));
+            return Err(text.fault_in_line(pin.location.line, &problem));
         }
         let pin = Pin {
             component: component.unwrap_or_default().to_owned(),

@@ -19,6 +19,17 @@ pub struct Text<'t> {
     /// The contents, without a byte order mark.
     pub text: &'t str,
     starts: Vec<usize>,
+    /// The file that this text is a value of, and where.
+    outer: Option<Outer<'t>>,
+}
+
+/// Where a text is in a file.
+struct Outer<'t> {
+    file: &'t Text<'t>,
+    /// The value, or its key.
+    place: usize,
+    /// The line of the file above the first one of the text; `None` if its lines are not lines of the file.
+    before: Option<usize>,
 }
 
 impl<'t> Text<'t> {
@@ -47,17 +58,44 @@ impl<'t> Text<'t> {
                 ),
             });
         }
-        Ok(Text { name, text, starts })
+        Ok(Text {
+            name,
+            text,
+            starts,
+            outer: None,
+        })
+    }
+
+    /// A text that is a value at a position of this file, such as a Dockerfile. Locations are in the lines of a block or here-document, and
+    /// at the position if it is written in another way.
+    ///
+    /// # Errors
+    /// A line is too long.
+    pub fn embedded<'e>(&'e self, content: &'e str, place: usize) -> Result<Text<'e>> {
+        let line = self.line_of(place);
+        // A block of YAML is at its first line that is not empty.
+        let above = (1..line).rev().find(|it| !self.line(*it).trim().is_empty());
+        let mut headers = [Some(line), above].into_iter().flatten();
+        Ok(Text {
+            outer: Some(Outer {
+                file: self,
+                place,
+                before: headers.find(|it| starts_block(self.line(*it))),
+            }),
+            ..Text::new(self.name, content)?
+        })
     }
 
     /// The location of a range; a range over several lines ends with the first.
     pub fn location(&self, span: Range<usize>) -> Location {
+        if let Some(outer) = &self.outer {
+            return outer.file.location(self.in_outer(outer, span));
+        }
         let at = self.boundary(span.start);
         let end = self.boundary(span.end).max(at);
-        let line = self.starts.partition_point(|start| *start <= at).max(1);
-        let start = self.starts[line - 1];
-        let whole = self.text[start..].split('\n').next().unwrap_or_default();
-        let whole = whole.strip_suffix('\r').unwrap_or(whole);
+        let line = self.line_of(at);
+        let start = self.start_of(line);
+        let whole = self.line(line);
         let characters = |to: usize| {
             let to = (to - start).min(whole.len());
             whole[..to].chars().count()
@@ -74,9 +112,20 @@ impl<'t> Text<'t> {
 
     /// An error that shows a range.
     pub fn fault(&self, span: Range<usize>, problem: &str, help: Option<&str>) -> Error {
+        if let Some(outer) = &self.outer {
+            let span = self.in_outer(outer, span);
+            return outer.file.fault(span, problem, help);
+        }
         let start = self.boundary(span.start);
         let end = self.boundary(span.end).max(start);
         yaml::fault(self.name, self.text, start..end, problem, help)
+    }
+
+    /// An error that shows a line of the file, counted from 1.
+    pub fn fault_in_line(&self, line: usize, problem: &str) -> Error {
+        let file = self.outer.as_ref().map_or(self, |outer| outer.file);
+        let start = file.start_of(line);
+        file.fault(start..start + 1, problem, None)
     }
 
     /// The file name without directories.
@@ -98,9 +147,47 @@ impl<'t> Text<'t> {
         start.copied().unwrap_or(self.text.len())
     }
 
+    /// The line of a byte, counted from 1.
+    fn line_of(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at).max(1)
+    }
+
+    /// A line, counted from 1, without its end.
+    fn line(&self, line: usize) -> &'t str {
+        let rest = self.text.get(self.start_of(line)..).unwrap_or_default();
+        let line = rest.split('\n').next().unwrap_or_default();
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+
+    /// Where a range is in the file that this text is a value of. Its lines may be indented there, or have variables.
+    fn in_outer(&self, outer: &Outer<'_>, span: Range<usize>) -> Range<usize> {
+        let Some(before) = outer.before else {
+            return outer.place..outer.place;
+        };
+        let line = self.line_of(span.start);
+        let (own, start) = (self.line(line), outer.file.start_of(before + line));
+        let written = outer.file.line(before + line);
+        match written.find(own) {
+            Some(indent) => {
+                let shift = |at: usize| start + indent + at.saturating_sub(self.start_of(line));
+                let end = start + written.len();
+                shift(span.start)..shift(span.end).min(end)
+            }
+            None => start + (written.len() - written.trim_start().len())..start + written.len(),
+        }
+    }
+
     fn boundary(&self, at: usize) -> usize {
         floor(self.text, at)
     }
+}
+
+/// Whether the lines below are a text: a block of YAML (`key: |`) or a here-document of HCL (`key = <<EOT`).
+fn starts_block(line: &str) -> bool {
+    let line = line.split(" #").next().unwrap_or_default().trim_end();
+    let indicators = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-');
+    let value = line.split_once('=').map_or("", |(_, value)| value.trim());
+    value.starts_with("<<") || line.trim_end_matches(indicators).ends_with('|')
 }
 
 /// The last character boundary at or before a byte.

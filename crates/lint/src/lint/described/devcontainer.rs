@@ -7,6 +7,8 @@ use crate::lint::build::{self, Request};
 use crate::lint::context::Context;
 use crate::lint::dockerfile::{self, Build, Described};
 use crate::lint::facts::Stage;
+use crate::lint::form;
+use crate::lint::kind::FileKind;
 use crate::lint::text::Text;
 use imgcheck_base::document::{self, Node};
 use imgcheck_base::error::Result;
@@ -21,6 +23,7 @@ const COMMANDS: &[&str] = &[
 /// Reads it. A Compose file that it names is a file of its own.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let documents = document::read(text.name, &without_comments(text.text))?;
+    form::check_documents(text, FileKind::Devcontainer, &documents)?;
     let mut stages = Vec::new();
     for document in &documents {
         if let Some(request) = request(document) {
@@ -47,22 +50,25 @@ pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
 /// The Dockerfile that it builds: `build.dockerfile`, or `dockerFile` of older files, both beside the file.
 fn request(document: &Node) -> Option<Request> {
     let section = document.get("build");
-    let own = section.and_then(|it| it.text_of("dockerfile"));
-    let file = own.or_else(|| document.text_of("dockerFile"))?;
+    let own = section.and_then(|it| it.get("dockerfile"));
+    let node = own.or_else(|| document.get("dockerFile"))?;
     let arguments = section.and_then(|it| it.get("args"));
     let arguments = arguments.into_iter().flat_map(Node::pairs);
     let known = arguments.map(|(name, value)| {
         let value = (!value.contains("${")).then(|| value.to_owned());
         (name.to_owned(), value)
     });
-    let target = section.and_then(|it| it.text_of("target"));
+    let target = section.and_then(|it| it.get("target"));
     Some(Request {
         // The path of the Dockerfile is relative to the file, not to the context.
         context: String::new(),
-        dockerfile: Some(file.to_owned()),
+        dockerfile: Some(node.text()?.to_owned()),
+        inline: None,
+        place: node.span.clone(),
+        target_place: target.unwrap_or(node).span.clone(),
         build: Build {
             arguments: known.collect::<BTreeMap<_, _>>(),
-            target: target.map(str::to_owned),
+            target: target.and_then(Node::text).map(str::to_owned),
         },
     })
 }

@@ -47,7 +47,12 @@ pub fn described(text: &Text<'_>, context: &Context<'_>, described: Described) -
     }
     let python = described.python.into_iter();
     state.stage.pythons = python.map(|it| (String::new(), it)).collect();
-    let Gathered { pins, index, .. } = described.gathered;
+    let Gathered {
+        pins,
+        index,
+        unread,
+        ..
+    } = described.gathered;
     state.recorder.command();
     for mut pin in pins {
         index.apply(&mut pin);
@@ -62,5 +67,7 @@ pub fn described(text: &Text<'_>, context: &Context<'_>, described: Described) -
         // What is no script for a shell says nothing.
         let _ = state.run(text, &script);
     }
+    // The commands run where files may be that are not beside this one.
+    state.stage.unread = unread;
     Ok(state.finish(true))
 }

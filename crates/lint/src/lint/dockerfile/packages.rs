@@ -227,6 +227,7 @@ impl State<'_> {
             let other = self.recorder.context().text(&name, &content)?;
             requirements::gather(&other, &path, context, *constraint, &mut gathered)?;
         }
+        unread.append(&mut gathered.unread);
         for pin in pins.iter_mut().filter(|pin| pin.manager == "pip") {
             gathered.index.apply(pin);
         }
@@ -260,12 +261,11 @@ impl State<'_> {
             };
             let name = self.recorder.context().name(&path);
             let other = self.recorder.context().text(&name, &content)?;
+            let files = |path: &str| self.origin(text, &format!("{directory}/{path}"));
+            let context = self.recorder.context();
             let pins = match *file {
-                "pyproject.toml" => pyproject::project(&other, project),
-                "setup.cfg" | "setup.py" => {
-                    let files = |path: &str| self.origin(text, &format!("{directory}/{path}"));
-                    setup::packages(&other, project, self.recorder.context(), &files)
-                }
+                "pyproject.toml" => pyproject::project(&other, project, context, &files),
+                "setup.cfg" | "setup.py" => setup::packages(&other, project, context, &files),
                 _ => lock::packages(&other),
             };
             // What is wrong with the project itself is told where it is linted.

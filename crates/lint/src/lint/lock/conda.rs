@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::super::context::Context;
 use super::super::facts::{Pin, Stage};
+use super::super::form;
+use super::super::kind::FileKind;
 use super::super::pin;
 use super::super::stage::{MAX_PINS, Recorder, only};
 use super::super::text::Text;
@@ -19,6 +21,7 @@ const MAX_ENVIRONMENTS: usize = 64;
 /// Reads a lock file. Each environment is a stage.
 pub fn read(text: &Text<'_>, context: &Context<'_>) -> Result<Vec<Stage>> {
     let documents = document::read(text.name, text.text)?;
+    form::check_documents(text, FileKind::Lock, &documents)?;
     let mut environments: BTreeMap<&str, Vec<Pin>> = BTreeMap::new();
     for document in &documents {
         let versions = versions(document);
