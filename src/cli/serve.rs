@@ -155,7 +155,13 @@ pub fn run(arguments: &ServeArguments) -> Result<ExitCode, Stop> {
         return Ok(ExitCode::SUCCESS);
     }
     if arguments.delete_webhooks {
-        imgcheck::delete_webhooks(&arguments.cluster("--delete-webhooks")?)?;
+        let deleted = imgcheck::delete_webhooks(&arguments.cluster("--delete-webhooks")?)?;
+        for kind in &deleted {
+            output::print(&format!("deleted {kind} imgcheck\n"))?;
+        }
+        if deleted.is_empty() {
+            output::print("no webhook configuration is named imgcheck\n")?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     arguments.check_files()?;

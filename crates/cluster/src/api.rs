@@ -188,10 +188,10 @@ impl Api {
     }
 
     /// Deletes an object, if it exists.
-    pub async fn delete(&self, kind: &str, name: &str) -> Result<()> {
+    pub async fn delete(&self, kind: &str, name: &str) -> Result<bool> {
         match self.own(kind).delete(name, &DeleteParams::default()).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
             Err(error) => Err(self.failed(&error)),
         }
     }

@@ -64,11 +64,14 @@ pub(crate) async fn provide(api: &Api) -> Result<Certificate> {
 }
 
 /// Deletes the webhook configurations: from then on, no API server asks the gate.
-pub(crate) async fn delete_webhooks(api: &Api) -> Result<()> {
+pub(crate) async fn delete_webhooks(api: &Api) -> Result<Vec<&'static str>> {
+    let mut deleted = Vec::new();
     for kind in KINDS {
-        api.delete(kind, CONFIGURATION).await?;
+        if api.delete(kind, CONFIGURATION).await? {
+            deleted.push(kind);
+        }
     }
-    Ok(())
+    Ok(deleted)
 }
 
 async fn configurations(api: &Api) -> Result<Vec<Object>> {

@@ -65,12 +65,12 @@ pub fn certificate(connection: &Connection) -> Result<Certificate> {
     block_on(async { certificate::provide(&api::Api::connect(connection).await?).await })
 }
 
-/// Deletes the webhook configurations `imgcheck`, if they exist.
+/// Deletes the webhook configurations `imgcheck`, and returns the kinds of those that there were.
 ///
 /// # Errors
 /// The API server cannot be reached or refuses.
 #[cfg(feature = "kube")]
-pub fn delete_webhooks(connection: &Connection) -> Result<()> {
+pub fn delete_webhooks(connection: &Connection) -> Result<Vec<&'static str>> {
     block_on(async { certificate::delete_webhooks(&api::Api::connect(connection).await?).await })
 }
 

@@ -23,7 +23,7 @@ pub fn watch_cluster(_: &Connection) -> Result<Arc<dyn Cluster>> {
 ///
 /// # Errors
 /// Always.
-pub fn delete_webhooks(_: &Connection) -> Result<()> {
+pub fn delete_webhooks(_: &Connection) -> Result<Vec<&'static str>> {
     Err(cluster::unsupported(HELP))
 }
 

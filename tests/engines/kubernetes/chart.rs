@@ -199,11 +199,14 @@ fn the_chart_is_installed_upgraded_and_uninstalled() {
         command.args(["serve", "--delete-webhooks", "--kubeconfig"]);
         text(&command.arg(&kubeconfig).output().unwrap())
     };
-    delete();
+    assert_eq!(
+        delete(),
+        "deleted ValidatingWebhookConfiguration imgcheck\n"
+    );
     let kind = "validatingwebhookconfigurations";
     assert_eq!(helm.cluster.json(&["get", kind])["items"], json!([]));
     // A Job may be started twice.
-    delete();
+    assert_eq!(delete(), "no webhook configuration is named imgcheck\n");
     text(&helm.run(&["uninstall", "gate", "--no-hooks"]));
     let left = helm.run(&["list", "--all", "--short"]);
     assert_eq!(text(&left), "");

@@ -86,7 +86,27 @@ fn the_values_have_only_modes_that_there_are() {
         json!({"mode": "bogus"}),
         json!({"namespaces": {"a": "bogus"}}),
         json!({"on-miss": "bogus"}),
+        json!({"brek-glass": true}),
     ] {
         assert!(!values.is_valid(&with(gate.clone())), "{gate}");
+    }
+}
+
+/// A misspelled key would keep the gate from starting. The keys are those of the configuration.
+#[test]
+fn the_values_have_only_keys_that_there_are() {
+    let schema: Value = serde_json::from_str(&file("values.schema.json")).unwrap();
+    let page = std::fs::read_to_string(repository("docs/src/schema/config.json")).unwrap();
+    let page: Value = serde_json::from_str(&page).unwrap();
+    let keys = |of: &Value| -> BTreeSet<String> {
+        let keys = of["properties"].as_object().unwrap().keys();
+        keys.cloned().collect()
+    };
+    let config = &schema["properties"]["config"];
+    assert_eq!(keys(config), keys(&page));
+    let gate = &config["properties"]["gate"];
+    assert_eq!(keys(gate), keys(&page["$defs"]["GateEntry"]));
+    for it in [config, gate] {
+        assert_eq!(it["additionalProperties"], false);
     }
 }

@@ -3,7 +3,7 @@
 use chrono::{Days, Utc};
 use serde_json::{Value, json};
 
-use super::images::{ENFORCE, create, enforce_with, image, pod, registry};
+use super::images::{ENFORCE, create, deployment, enforce_with, image, pod, registry};
 use super::server::{Home, Server};
 
 fn old_driver(gate: &str) -> String {
@@ -70,7 +70,34 @@ fn break_glass_is_audited_and_counted_and_off_unless_configured() {
     server.wait_for("break-glass", |it| !it.logged("break-glass").is_empty());
     assert_eq!(server.logged("break-glass").len(), 1);
     let server = Server::new(&old_driver("mode: enforce"));
-    assert_eq!(server.validate_read(&create(&pod))["allowed"], false);
+    let response = server.validate_read(&create(&pod));
+    assert_eq!(response["allowed"], false);
+    assert!(warns(&response, "is not switched on"), "{response}");
+}
+
+/// Whether a warning has these words.
+fn warns(response: &Value, words: &str) -> bool {
+    let mut warnings = response["warnings"].as_array().into_iter().flatten();
+    warnings.any(|it| it.as_str().unwrap().contains(words))
+}
+
+/// Pods inherit the annotations of their template, and not those of the object that creates them.
+#[test]
+fn break_glass_of_a_workload_is_that_of_its_template() {
+    let registry = registry();
+    let settings = "mode: enforce, deny-workloads: true, break-glass: true";
+    let server = Server::new(&old_driver(settings));
+    let annotations = json!({"imgcheck.io/break-glass": "outage 4711"});
+    let mut own = deployment(&image(&registry));
+    own["metadata"]["annotations"] = annotations.clone();
+    let response = server.validate_read(&create(&own));
+    assert_eq!(response["allowed"], false, "{response}");
+    assert!(warns(&response, "spec.template.metadata"), "{response}");
+    let mut template = deployment(&image(&registry));
+    template["spec"]["template"]["metadata"]["annotations"] = annotations;
+    let response = server.validate(&create(&template));
+    assert_eq!(response["allowed"], true, "{response}");
+    assert!(warns(&response, "outage 4711"), "{response}");
 }
 
 #[test]

@@ -168,6 +168,29 @@ fn a_registry_that_limits_requests_is_named_at_once() {
     assert_eq!(registry.count("manifests"), 1);
 }
 
+/// So it is if the first request, which only asks whether it is a registry, is refused.
+#[test]
+fn a_registry_that_refuses_every_request_is_named_at_once() {
+    for (status, code, words) in [
+        (
+            429,
+            "TOOMANYREQUESTS",
+            "limits requests; it asks to retry after 60 s",
+        ),
+        (500, "UNKNOWN", "answered 500 Internal Server Error"),
+    ] {
+        let registry =
+            registry::Server::new(move |_| with(error(status, code, "no"), "retry-after", "60"));
+        let server = Server::new(ENFORCE);
+        let start = std::time::Instant::now();
+        let response = server.validate(&create(&pod(&image(&registry))));
+        let elapsed = start.elapsed();
+        assert!(elapsed < Duration::from_secs(3), "{elapsed:?}");
+        let message = response["status"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{message}");
+    }
+}
+
 #[test]
 fn a_failure_is_named_and_not_tried_all_the_time() {
     let content = content();

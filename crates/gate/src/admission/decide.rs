@@ -121,8 +121,12 @@ pub(super) async fn decide(
         "admission"
     );
     let mut response = decision.response(audit, &answered);
-    let wrong = deployed::wrong_mode(request, &view);
-    response.warnings.extend(words::warnings(wrong.as_slice()));
+    let ignored = [
+        deployed::wrong_mode(request, &view),
+        deployed.without_break_glass(request),
+    ];
+    let ignored: Vec<String> = ignored.into_iter().flatten().collect();
+    response.warnings.extend(words::warnings(&ignored));
     response
 }
 

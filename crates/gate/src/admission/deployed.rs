@@ -92,9 +92,25 @@ impl<'d> Deployed<'d> {
         })
     }
 
+    /// Why a Pod, or the Pods that an object creates, are let through unjudged.
     pub fn break_glass<'r>(&self, request: &'r AdmissionRequest) -> Option<&'r str> {
-        let reason = annotation(&request.object, BREAK_GLASS)?;
+        let reason = match self.is_pod {
+            true => annotation(&request.object, BREAK_GLASS)?,
+            false => annotation_of_pods(&request.object, BREAK_GLASS)?,
+        };
         (self.config.break_glass && !reason.trim().is_empty()).then_some(reason)
+    }
+
+    /// Why an annotation lets nothing through.
+    pub fn without_break_glass(&self, request: &AdmissionRequest) -> Option<String> {
+        annotation(&request.object, BREAK_GLASS)?;
+        Some(match self.config.break_glass {
+            true if self.is_pod => format!("{BREAK_GLASS} gives no reason; ignoring it"),
+            true => format!(
+                "{BREAK_GLASS} counts on Pods only; write it in the annotations of the Pod template (spec.template.metadata.annotations)"
+            ),
+            false => format!("{BREAK_GLASS} is not switched on in this cluster; ignoring it"),
+        })
     }
 
     /// Takes out the containers that are let through unjudged, each with the reason.
@@ -118,6 +134,15 @@ impl<'d> Deployed<'d> {
         );
         Sha256::digest(text.as_bytes()).into()
     }
+}
+
+/// An annotation of the Pod templates in an object, which its Pods inherit; they do not inherit its own.
+fn annotation_of_pods<'o>(object: &'o Value, name: &str) -> Option<&'o str> {
+    let parts = object.as_object()?.iter();
+    let parts = parts.filter(|(key, _)| *key != "metadata");
+    let mut found = Vec::new();
+    parts.for_each(|(_, part)| scope::texts_of(part, name, &mut found));
+    found.into_iter().find_map(Value::as_str)
 }
 
 /// Whether a request only asks whether the API server reaches the gate.

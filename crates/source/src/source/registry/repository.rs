@@ -27,7 +27,7 @@ pub(super) struct Repository {
     pub credentials: Option<Credentials>,
     pub access: Access,
     pub cancellation: Cancellation,
-    /// Whether a registry that limits requests is an error at once.
+    /// Whether a registry that limits requests is an error at once, and one that fails has one more attempt.
     pub at_once: bool,
 }
 
@@ -41,9 +41,11 @@ pub(super) struct Session {
 
 impl Repository {
     pub fn policy(&self) -> RetryPolicy {
+        let policy = self.client.policy;
         RetryPolicy {
             waits_for_limits: !self.at_once,
-            ..self.client.policy
+            retries: if self.at_once { 1 } else { policy.retries },
+            ..policy
         }
     }
 
@@ -143,6 +145,7 @@ impl Repository {
             )));
         }
         let send = async |header: Option<HeaderValue>| {
+            self.check_pause()?;
             let request = prepare(self.client.http.request(method.clone(), url.clone()));
             let request = match header {
                 Some(header) => request.header(AUTHORIZATION, header),

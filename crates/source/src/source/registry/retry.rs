@@ -17,7 +17,7 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// The longest wait that a registry may ask for (`Retry-After`).
     pub longest_wait: Duration,
-    /// Whether to wait for a registry that limits requests.
+    /// Whether to wait for a registry that limits requests, or asks for a pause.
     pub waits_for_limits: bool,
     /// The time to connect.
     pub connect: Duration,
@@ -70,7 +70,8 @@ impl Attempts {
         let Kind::Temporary(code, requested) = failure.kind else {
             return Err(failure);
         };
-        if code == ErrorCode::RateLimited && !self.policy.waits_for_limits {
+        let is_limit = code == ErrorCode::RateLimited || requested.is_some();
+        if is_limit && !self.policy.waits_for_limits {
             return Err(failure.with_wait());
         }
         self.failed += 1;
