@@ -225,7 +225,7 @@ fn manifests_name_an_image_and_a_store_that_workers_reach() {
             printed.contains("\"registry.example/tools/imgcheck:0.1.0\""),
             "{printed}"
         );
-        assert!(printed.contains("env://IMGCHECK_STORE_KEY"), "{printed}");
+        assert!(printed.contains("env://SWEEP_STORE_KEY"), "{printed}");
         for local in [
             &["--store", "file:///x"][..],
             &["--store", "s3://b/f", "--plan", "/tmp/p"],
