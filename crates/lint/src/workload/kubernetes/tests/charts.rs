@@ -38,6 +38,66 @@ fn every_container_of_the_charts_is_found_with_its_gpus() {
     );
 }
 
+/// What Helm renders of published charts, whole.
+const RENDERED: [(&str, &[&str]); 5] = [
+    (
+        include_str!("../../../../../../testdata/preflight/charts/production-stack.yaml"),
+        &[
+            "lmcache-server lmcache/vllm-openai:v0.3.9",
+            "router-container lmcache/lmstack-router:latest",
+            "vllm vllm/vllm-openai:v0.11.0 nvidia.com/gpu=1",
+            "my-container busybox:1.36",
+            "vllm lmcache/vllm-openai:v0.3.9 nvidia.com/gpu=4",
+            "sidecar lmcache/lmstack-sidecar:latest",
+        ],
+    ),
+    (
+        include_str!("../../../../../../testdata/preflight/charts/production-stack-ray.yaml"),
+        &[
+            "router-container lmcache/lmstack-router:latest",
+            "head/vllm-ray-head vllm/vllm-openai:v0.11.0",
+            "ray/vllm-ray-worker vllm/vllm-openai:v0.11.0 nvidia.com/gpu=2",
+        ],
+    ),
+    (
+        include_str!("../../../../../../testdata/preflight/charts/ray-cluster.yaml"),
+        &[
+            "head/ray-head rayproject/ray:2.52.0-py312-gpu",
+            "smallGroup/ray-worker rayproject/ray:2.52.0-py312-gpu nvidia.com/gpu=1",
+            "gpu-group/fetch busybox:1.36",
+            "gpu-group/ray-worker rayproject/ray:2.52.0-py312-gpu nvidia.com/gpu=4",
+            "gpu-group/fluentbit fluent/fluent-bit:3.2.2",
+        ],
+    ),
+    (
+        include_str!("../../../../../../testdata/preflight/charts/nim-llm.yaml"),
+        &[
+            "ngc-model-puller registry.example/ngc-cli:3.34",
+            "nim-llm nvcr.io/nim/meta/llama3-70b-instruct:1.0.3 nvidia.com/gpu=2",
+            "curl curlimages/curl:8.6.0",
+            "curl curlimages/curl:8.6.0",
+            "curl curlimages/curl:8.6.0",
+        ],
+    ),
+    (
+        include_str!("../../../../../../testdata/preflight/charts/triton.yaml"),
+        &["triton-inference-server nvcr.io/nvidia/tritonserver:25.02-py3 nvidia.com/gpu=2"],
+    ),
+];
+
+#[test]
+fn published_charts_are_understood_and_accepted() {
+    for (chart, expected) in RENDERED {
+        assert_eq!(shown(chart), expected);
+        let (containers, not_understood) = containers(&[chart]);
+        assert!(not_understood.is_empty(), "{not_understood:?}");
+        for container in containers {
+            assert!(container.refused_fields.is_empty(), "{container:?}");
+            assert!(container.refused_resources.is_empty(), "{container:?}");
+        }
+    }
+}
+
 #[test]
 fn shared_memory_comes_from_a_volume_the_node_or_an_operator() {
     let (containers, _) = containers(&[CHARTS]);
