@@ -219,7 +219,12 @@ fn a_question_that_an_image_cannot_answer_is_not_a_pass() {
         .iter()
         .map(|finding| ["severity", "rule"].map(|key| finding[key].as_str().unwrap()))
         .collect();
-    let expected = [["error", "driver-unknown"], ["note", "gpu-unknown"]];
+    // An Orin has a processor for ARM, and the image is for amd64.
+    let expected = [
+        ["error", "driver-unknown"],
+        ["error", "gpu-wrong-machine"],
+        ["note", "gpu-unknown"],
+    ];
     assert_eq!((code, found.as_slice()), (1, expected.as_slice()));
 }
 
@@ -257,6 +262,104 @@ fn file_of(archive: &Path, name: &str) -> Option<Vec<u8>> {
             found?.read_to_end(&mut bytes).unwrap();
             Some(bytes)
         })
+}
+
+/// Bytes of the files in the layers of a docker archive, which are not compressed.
+fn bytes_of_files(archive: &Path) -> u64 {
+    let mut outer = tar::Archive::new(File::open(archive).unwrap());
+    let layers = outer.entries_with_seek().unwrap().map(Result::unwrap);
+    let layers = layers.filter(|it| it.path().unwrap().ends_with("layer.tar"));
+    let places: Vec<_> = layers
+        .map(|it| (it.raw_file_position(), it.size()))
+        .collect();
+    let bytes = places.into_iter().map(|(start, size)| {
+        let layer = File::open(archive).unwrap();
+        let mut reader = std::io::BufReader::new(Section::new(layer, start, size));
+        let mut layer = tar::Archive::new(&mut reader);
+        let files = layer.entries_with_seek().unwrap().map(Result::unwrap);
+        let files = files.filter(|it| it.header().entry_type().is_file());
+        files.map(|it| it.size()).sum::<u64>()
+    });
+    bytes.sum()
+}
+
+/// A part of a file.
+struct Section {
+    file: File,
+    start: u64,
+    size: u64,
+    at: u64,
+}
+
+impl Section {
+    fn new(file: File, start: u64, size: u64) -> Self {
+        Section {
+            file,
+            start,
+            size,
+            at: 0,
+        }
+    }
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let left = usize::try_from(self.size - self.at).unwrap();
+        let most = buffer.len().min(left);
+        self.file.seek(SeekFrom::Start(self.start + self.at))?;
+        let read = self.file.read(&mut buffer[..most])?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for Section {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        self.at = match to {
+            SeekFrom::Start(at) => at,
+            SeekFrom::Current(by) => self.at.checked_add_signed(by).unwrap(),
+            SeekFrom::End(by) => self.size.checked_add_signed(by).unwrap(),
+        };
+        Ok(self.at)
+    }
+}
+
+/// What `imgcheck size` says of the image for these GPUs: all bytes, those of GPU code, and those of GPU code that none of them can select.
+fn sizes(image: &Path, gpus: &str) -> (u64, u64, u64) {
+    let output = imgcheck()
+        .args(["size", "-f", "json", "--gpu", gpus])
+        .arg(image)
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let image = &report["images"][0];
+    let bytes = image["bytes"].as_u64().unwrap();
+    let sum = |key: &str| {
+        let rows = image[key].as_array().unwrap().iter();
+        rows.map(|it| it["bytes"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(sum("layers"), bytes);
+    let causes = image["causes"].as_array().unwrap();
+    let unused = causes.iter().find(|it| it["cause"] == "gpu-code");
+    let unused = unused.map_or(0, |it| it["bytes"].as_u64().unwrap());
+    (bytes, image["gpu_code"]["bytes"].as_u64().unwrap(), unused)
+}
+
+#[test]
+fn the_bytes_of_a_real_image_are_counted_once() {
+    let Some(image) = real("torch-2.8.0.tar") else {
+        return;
+    };
+    let (bytes, code, unused) = sizes(&image, "h100");
+    assert_eq!(bytes, bytes_of_files(&image));
+    // PyTorch 2.8 for CUDA 12.8 has code for seven generations: more than half of it is GPU code, of which a GPU can select less than a third.
+    assert!(code > bytes / 2, "{code} of {bytes}");
+    assert!(unused > code * 2 / 3 && unused < code, "{unused} of {code}");
+    // What no GPU of two can select, neither of them can.
+    let (_, _, of_both) = sizes(&image, "h100,a100");
+    let (_, _, of_other) = sizes(&image, "a100");
+    assert!(of_both < unused && of_both < of_other);
+    assert!(code - of_both <= (code - unused) + (code - of_other));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The built-in rules and their pages.
 
 use super::*;
+use crate::program::repository;
 use imgcheck_base::bounds::Bounds;
 
 #[test]
@@ -23,6 +24,26 @@ fn every_expression_of_the_builtin_rules_is_valid() {
         );
         assert!(!rule.references.is_empty(), "{} has no reference", rule.id);
     }
+}
+
+/// What a help tells people to run can be pasted.
+#[test]
+fn commands_in_help_have_no_dots_for_what_people_must_know() {
+    let commands = Regex::new(r"`(?:RUN )?(?:apt-get|conda|docker|pip|uv) [^`]*…[^`]*`").unwrap();
+    let rules = repository("rules");
+    let mut seen = 0;
+    for folder in std::fs::read_dir(rules).unwrap() {
+        let folder = folder.unwrap().path();
+        let is_rules = folder.is_dir() && !folder.ends_with("knowledge");
+        for rule in std::fs::read_dir(folder).unwrap().filter(|_| is_rules) {
+            let text = std::fs::read_to_string(rule.unwrap().path()).unwrap();
+            let help = text.split("\nhelp:").nth(1).unwrap_or_default();
+            let help = help.split("\nwhy:").next().unwrap_or_default();
+            assert!(!commands.is_match(help), "{help}");
+            seen += usize::from(!help.is_empty());
+        }
+    }
+    assert!(seen > 100, "{seen}");
 }
 
 /// A rule must be short enough to be read aloud: a longer join is a fact, computed and tested in Rust.

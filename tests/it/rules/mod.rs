@@ -12,6 +12,7 @@ use imgcheck_model::claims::Claim;
 use imgcheck_model::finding::Severity;
 use imgcheck_model::stack::{Component, Stack};
 use imgcheck_rules::rules::{Facts, ImageFacts, Rule, RuleSet, StackFacts, pages, testing};
+use regex::Regex;
 use serde_json::Value;
 
 const GOOD: &str = r#"
