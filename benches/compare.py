@@ -217,6 +217,22 @@ def registry_case(options):
         }, options, network=True)
 
 
+def size_case(options):
+    """Where the bytes are; dive must count as many. Of a file that a later layer replaces, it counts the copy that stays, too."""
+    warm(options.archive)
+    seen = os.path.join(options.work, "dive.json")
+    ours = [options.imgcheck, "size", options.archive, "--gpu", "h100", "--no-cache", "--format", "json"]
+    dive = Command([tool("dive", options.peers), "--json", seen, f"docker-archive://{options.archive}"])
+    run_case("the sizes in the docker archive", {"imgcheck": Command(ours), "dive": dive}, options)
+    if os.path.exists(seen):
+        image = json.loads(subprocess.run(ours, check=True, capture_output=True).stdout)["images"][0]
+        with open(seen) as file:
+            theirs = json.load(file)["image"]
+        print(f"imgcheck counts {image['bytes']} bytes, dive {theirs['sizeBytes']}")
+        if image["bytes"] != theirs["sizeBytes"]:
+            sys.exit("they differ")
+
+
 CASES = {
     "archive": archive_case,
     "layout": layout_case,
@@ -225,6 +241,7 @@ CASES = {
     "new-layer": new_layer_case,
     "engine": engine_case,
     "registry": registry_case,
+    "size": size_case,
 }
 
 

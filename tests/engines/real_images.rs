@@ -362,6 +362,23 @@ fn the_bytes_of_a_real_image_are_counted_once() {
     assert!(code - of_both <= (code - unused) + (code - of_other));
 }
 
+/// Triton brings CUPTI a second time, which no process loads: 57 MB.
+#[test]
+fn a_policy_limits_further_copies() {
+    let Some(image) = real("torch-2.8.0.tar") else {
+        return;
+    };
+    let directory = tempdir().unwrap();
+    let config = directory.path().join("imgcheck.yaml");
+    for (limit, expected) in [("10MB", true), ("100MB", false)] {
+        fs::write(&config, format!("max-duplicate: {limit}\n")).unwrap();
+        let (code, report) = check(&image, &["--config", config.to_str().unwrap()]);
+        let findings = only_image(&report)["findings"].as_array().unwrap();
+        let is_too_large = findings.iter().any(|it| it["rule"] == "policy-size");
+        assert_eq!((is_too_large, code), (expected, i32::from(expected)), "{limit}");
+    }
+}
+
 #[test]
 fn the_bytes_of_gpu_code_fill_their_sections() {
     let Some(image) = real("torch-2.8.0.tar") else {
