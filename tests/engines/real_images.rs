@@ -375,7 +375,11 @@ fn a_policy_limits_further_copies() {
         let (code, report) = check(&image, &["--config", config.to_str().unwrap()]);
         let findings = only_image(&report)["findings"].as_array().unwrap();
         let is_too_large = findings.iter().any(|it| it["rule"] == "policy-size");
-        assert_eq!((is_too_large, code), (expected, i32::from(expected)), "{limit}");
+        assert_eq!(
+            (is_too_large, code),
+            (expected, i32::from(expected)),
+            "{limit}"
+        );
     }
 }
 

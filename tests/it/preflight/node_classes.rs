@@ -95,6 +95,22 @@ fn one_class_is_enough_and_the_affinity_to_paste_selects_it() {
     assert_eq!(classes(container), ["h100 pass"]);
 }
 
+/// All containers of a Pod run on one node, also one that requests no GPU itself.
+#[test]
+fn a_container_beside_one_with_a_gpu_lands_on_no_class_without() {
+    let beside = "tolerations: [{operator: Exists}]\ninitContainers: [{name: fetch, image: IMAGE}]";
+    let input = Input::new(&pod(GPU, beside));
+    input.write("nodes.yaml", NODES);
+    let (_, report) = input.json(&["--config", "nodes.yaml"]);
+    for container in containers(&report) {
+        let classes = classes(container);
+        assert!(
+            !classes.iter().any(|it| it.starts_with("cpu")),
+            "{classes:?}"
+        );
+    }
+}
+
 #[test]
 fn a_declared_class_has_no_number_of_nodes() {
     let input = Input::new(&pod(GPU, "tolerations: [{operator: Exists}]"));

@@ -169,6 +169,11 @@ fn a_pipe_whose_left_side_failed_is_no_pass() {
     for (name, text, expected) in [
         ("-", "", "standard input is empty"),
         ("m.yaml", "\n", "the file is empty"),
+        (
+            "m.yaml",
+            "---\n# Source: chart/templates/deployment.yaml\n---\n",
+            "there is no object in it",
+        ),
     ] {
         let input = Input::new("");
         input.write("m.yaml", text);
@@ -180,4 +185,7 @@ fn a_pipe_whose_left_side_failed_is_no_pass() {
     let (code, output, _) = input.run(&["deploy.yaml"]);
     assert_eq!(code, 0);
     assert!(output.starts_with("nothing was judged"), "{output}");
+    let (code, _, error) = input.run(&["--strict", "--no-config", "deploy.yaml"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.contains("nothing was judged"), "{error}");
 }

@@ -17,7 +17,7 @@ mod workloads;
 use super::judge;
 use super::report::{Report, Unread};
 use super::state::Checker;
-use imgcheck_base::error::Result;
+use imgcheck_base::error::{Error, Result};
 use imgcheck_lint::workload;
 use imgcheck_rules::policy::Subjects;
 
@@ -83,6 +83,12 @@ impl Checker {
         };
         let used_ignores = judging.report(&mut report);
         settings.cancellation.check()?;
+        if self.policy.strict && workloads.is_empty() && report.errors.is_empty() {
+            let name = files.first().map_or("-", |(name, _)| name.as_str());
+            let problem = "nothing was judged: no object in the manifests starts a container";
+            let error = Error::damaged(name, problem).with_help("without --strict, this passes");
+            report.errors.push(Unread::unjudged(name.to_owned(), error));
+        }
         // Whether an ignore is used is unknown if something is missing.
         if report.errors.is_empty() {
             let images = workloads.iter().flat_map(|it| &it.containers);

@@ -24,7 +24,9 @@ impl Schedule {
     /// The classes of nodes that may run a container.
     pub fn of(container: &Container, classes: &[Arc<NodeClass>]) -> Self {
         let placement = &container.placement;
-        let lacks_gpu = |class: &NodeClass| container.gpu.is_some() && !class.has_gpu;
+        // All containers of a Pod run on one node.
+        let needs_gpu = container.gpu.is_some() || placement.has_gpu;
+        let lacks_gpu = |class: &NodeClass| needs_gpu && !class.has_gpu;
         let count = |class: &NodeClass| admitted(class, placement).count();
         let lacks_features = |class: &NodeClass| !has_features(class, &placement.features, classes);
         let reachable = classes.iter().filter(|it| !lacks_gpu(it));

@@ -80,12 +80,28 @@ pub fn read(
         let name = manifest.name();
         malformed.extend(errors.into_iter().map(|it| (name.to_owned(), it)));
     }
+    if malformed.is_empty() && workloads.is_empty() {
+        malformed.extend(without_objects(&parsed));
+    }
     if workloads.is_empty() {
         let files = parsed.iter();
         let errors = files.filter_map(|(manifest, documents)| kustomization(manifest, documents));
         malformed.extend(errors);
     }
     (workloads, malformed)
+}
+
+/// The error of input without any object, as a chart renders it whose parts are all switched off.
+fn without_objects(parsed: &[(Manifest, Vec<Node>)]) -> Option<Malformed> {
+    let is_empty = |(manifest, documents): &(Manifest, Vec<Node>)| {
+        documents.is_empty() && !script::is_script(manifest.text())
+    };
+    let (first, _) = parsed.first().filter(|_| parsed.iter().all(is_empty))?;
+    let error = Error::damaged(
+        first.name(),
+        "there is no object in it, only comments and separators",
+    );
+    Some((first.name().to_owned(), error))
 }
 
 /// The error of a file with a Kustomization, which names the manifests of others.

@@ -19,6 +19,8 @@ pub struct Placement {
     pub node_name: Option<String>,
     /// Extended resources, such as `nvidia.com/gpu`, with their numbers.
     pub resources: BTreeMap<String, u64>,
+    /// Whether a container of the Pod requests a GPU.
+    pub has_gpu: bool,
     /// Misspelled names of resources: only a node that lists one has it.
     pub misspelled: BTreeSet<String>,
     /// What its queue adds: one of these, and nothing if the list is empty, because then it never starts. `None` without a queue.

@@ -62,15 +62,18 @@ impl<'p> Template<'p> {
                 .into_iter()
                 .for_each(|it| *mounted.entry(it).or_default() += 1);
         }
-        Template {
+        let mut template = Template {
             mounted,
             injected: injected_mounts(object, reader),
-            placement: Arc::new(placement),
+            placement: Arc::default(),
             pod,
             object,
             group,
             reader,
-        }
+        };
+        placement.has_gpu = containers_of(pod).any(|it| template.gpu(it).is_some());
+        template.placement = Arc::new(placement);
+        template
     }
 
     /// All containers: init and ephemeral ones, too.
