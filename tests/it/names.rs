@@ -160,3 +160,27 @@ fn references_still_ask_their_registry() {
         assert!(asked, "{reference}");
     }
 }
+
+/// Whoever forgot to start Docker reads of it, whatever the registry says.
+#[test]
+fn without_an_engine_the_error_says_so() {
+    if Path::new("/var/run/docker.sock").exists() {
+        return;
+    }
+    let directory = tempdir().unwrap();
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let (code, error) = run(directory.path(), &proxy, &["train"]);
+    assert_eq!(code, 2, "{error}");
+    let expected = "`train`: no such command or file, and Docker does not run here";
+    assert!(error.contains(expected), "{error}");
+    let here = ["--offline", "team/train:v3"];
+    let (code, error) = run(directory.path(), &proxy, &here);
+    assert_eq!(code, 3, "{error}");
+    for words in [
+        "Docker does not run here; then the registry: ",
+        "if Docker has the image, start Docker",
+    ] {
+        assert!(error.contains(words), "{words}: {error}");
+    }
+}

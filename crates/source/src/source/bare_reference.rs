@@ -44,14 +44,25 @@ impl Source for BareReference {
             (None, Some(question)) => return Err(unknown(reference, &attempts, question)),
             (None, None) => {}
         }
-        let tried = match attempts.iter().any(Attempt::is_unexpected) {
+        let is_here = attempts.iter().any(Attempt::is_unexpected);
+        let tried = match is_here {
             true => daemon::describe_all(&attempts),
-            false => "Docker does not run here".to_owned(),
+            false => NOT_HERE.to_owned(),
         };
-        registry::open(reference, request)
-            .map_err(|error| error.in_context(format!("{tried}; then the registry: ")))
+        registry::open(reference, request).map_err(|error| {
+            let start = (!is_here).then(|| "if Docker has the image, start Docker".to_owned());
+            let help = [error.help(), start];
+            let help: Vec<String> = help.into_iter().flatten().collect();
+            let error = error.in_context(format!("{tried}; then the registry: "));
+            match help.is_empty() {
+                true => error,
+                false => error.with_help(help.join("; ")),
+            }
+        })
     }
 }
+
+const NOT_HERE: &str = "Docker does not run here";
 
 /// Docker; and Podman, if the user says where it is.
 fn engines() -> impl Iterator<Item = EngineKind> {
@@ -61,11 +72,12 @@ fn engines() -> impl Iterator<Item = EngineKind> {
 
 /// A name that may be a misspelled file name, and that no engine has as an image. Engines that are not expected to run are not mentioned.
 fn unknown(reference: &str, attempts: &[Attempt], question: &str) -> Error {
-    let attempts = attempts.iter().filter(|attempt| attempt.is_unexpected());
-    let attempts = daemon::describe_all(attempts);
-    let engines = match attempts.is_empty() {
-        true => String::new(),
-        false => format!(", and no such image in a container engine ({attempts})"),
+    let unexpected = attempts.iter().filter(|attempt| attempt.is_unexpected());
+    let told = daemon::describe_all(unexpected);
+    let engines = match told.is_empty() {
+        true if attempts.is_empty() => String::new(),
+        true => format!(", and {NOT_HERE}"),
+        false => format!(", and no such image in a container engine ({told})"),
     };
     let problem = format!("`{reference}`: no such command or file{engines}");
     let help = format!(
