@@ -2,6 +2,9 @@
 
 use std::fs;
 
+use serde_json::Value;
+use testkit::kubernetes::Kubernetes;
+
 use crate::program::{imgcheck, repository};
 use crate::slurm_cluster::Cluster;
 
@@ -33,6 +36,32 @@ fn slurm_selects_a_node_whose_gpu_runs_the_image() {
     }
     let refused = options("k80,ib").unwrap_err();
     assert!(refused.contains("no feature of the nodes"), "{refused}");
+}
+
+#[test]
+fn the_api_server_accepts_the_affinity() {
+    let Some(server) = Kubernetes::start() else {
+        return;
+    };
+    let output = imgcheck()
+        .args(["requirements", "-f", "kubernetes"])
+        .arg(repository(SAMPLE))
+        .output()
+        .unwrap();
+    let affinity = String::from_utf8(output.stdout).unwrap();
+    let affinity = affinity.replace('\n', "\n  ");
+    let pod = format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\nspec:\n  {affinity}\n  containers: [{{name: c, image: 'a/b:1'}}]\n"
+    );
+    let create = "create --dry-run=server --validate=false -o json -f -";
+    let create: Vec<&str> = create.split(' ').collect();
+    let created = server.kubectl(&create, &pod);
+    let error = String::from_utf8_lossy(&created.stderr);
+    assert!(created.status.success(), "{error}\n{pod}");
+    let stored: Value = serde_json::from_slice(&created.stdout).unwrap();
+    let required = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+    let terms = &stored.pointer(required).unwrap()["nodeSelectorTerms"];
+    assert!(terms.as_array().unwrap().len() > 5, "{terms}");
 }
 
 /// What the sample needs, with these features of nodes; what is printed instead.

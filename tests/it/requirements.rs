@@ -151,9 +151,18 @@ fn requirements_name_gpus_and_driver() {
         .iter()
         .map(|it| it["capability"].as_str().unwrap());
     let capabilities: Vec<&str> = capabilities.collect();
+    // Only an ARM machine has a GPU of 12.1.
+    let expected = |it| capabilities.contains(&it);
     assert!(
-        capabilities.contains(&"9.0") && !capabilities.contains(&"3.7"),
+        expected("9.0") && !expected("3.7") && !expected("12.1"),
         "{capabilities:?}"
+    );
+    assert_eq!(needs["shared_memory"], true);
+    assert_eq!(needs["driver_capabilities"], serde_json::json!(["compute"]));
+    assert_eq!(needs["devices"], serde_json::json!(["/dev/nvidia*"]));
+    assert_eq!(
+        (&needs["rdma"], &needs["cuda_compat"]),
+        (&Value::Bool(false), &Value::Null)
     );
     let (_, text) = output(&["requirements", image.to_str().unwrap()]);
     assert!(

@@ -1,5 +1,6 @@
 //! cosign and oras themselves read what `imgcheck attest` writes, and imgcheck what cosign signs.
 
+mod attached_requirements;
 mod attached_sboms;
 mod cosign;
 mod manipulated;
