@@ -66,6 +66,9 @@ enum Command {
         /// Reports of `imgcheck check --format json`
         #[arg(long, group = "document")]
         report: bool,
+        /// Reports of `imgcheck lint --format json`
+        #[arg(long, group = "document")]
+        lint: bool,
         /// Reports of `imgcheck preflight --format json`
         #[arg(long, group = "document")]
         preflight: bool,
@@ -120,6 +123,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
         }
         Command::Schema {
             report,
+            lint,
             preflight,
             config,
             facts,
@@ -131,6 +135,7 @@ pub fn run(arguments: &RulesArguments) -> Result<ExitCode, Stop> {
         } => {
             let documents = [
                 (report, Schema::Report),
+                (lint, Schema::Lint),
                 (preflight, Schema::Preflight),
                 (config, Schema::Configuration),
                 (facts, Schema::Facts),

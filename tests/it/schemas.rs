@@ -15,9 +15,10 @@ const SAMPLES: [&str; 2] = [
 ];
 
 /// The options of `imgcheck rules schema` by the names of the files.
-const PUBLISHED: [(&str, &[&str]); 10] = [
+const PUBLISHED: [(&str, &[&str]); 11] = [
     ("rule.json", &[]),
     ("report.json", &["--report"]),
+    ("lint.json", &["--lint"]),
     ("preflight.json", &["--preflight"]),
     ("config.json", &["--config"]),
     ("image-facts.json", &["--facts"]),
@@ -105,6 +106,29 @@ fn assert_described(place: &str, schema: &Value) {
             assert!(value["description"].is_string(), "{place}: {name}.{key}");
         }
     }
+}
+
+#[test]
+fn reports_of_lint_are_what_their_schema_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let wrong = directory.path().join("requirements.txt");
+    fs::write(&wrong, "torch==2.5.1\ntorchvision==0.19.0\n").unwrap();
+    let unread = directory.path().join("Dockerfile");
+    fs::write(&unread, "FROM\n").unwrap();
+    let output = imgcheck()
+        .args(["lint", "-f", "json"])
+        .args([&wrong, &unread])
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        !report["files"][0]["findings"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+    assert!(!report["errors"].as_array().unwrap().is_empty());
+    assert_eq!(faults(&schema("lint.json"), &report), [""; 0]);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub enum Schema {
     Configuration,
     /// Reports in JSON.
     Report,
+    /// Reports of [`Checker::lint`](crate::Checker::lint) in JSON.
+    Lint,
     /// Reports of [`Checker::preflight`](crate::Checker::preflight) in JSON.
     Preflight,
     /// [`ImageFacts`](crate::ImageFacts) in JSON.
@@ -48,6 +50,7 @@ impl Schema {
             Schema::Rule => file::schema(),
             Schema::Configuration => policy::config::schema(),
             Schema::Report => report::json::schema(),
+            Schema::Lint => report::json::lint_schema(),
             Schema::Preflight => report::json::preflight_schema(),
             Schema::Facts => facts::schema(),
             Schema::Size => report::json::sizes_schema(),

@@ -69,6 +69,11 @@ fn an_invalid_expectation_is_exit_code_2() {
     for (text, words) in [
         ("pytorch==2.8", "did you mean `torch`?"),
         ("torch", "has no version"),
+        ("torch=2.8", "write `torch==2.8`"),
+        (
+            "torch ==2.8.0, cuda==12.8",
+            "separate them with `;`, as in `torch ==2.8.0; cuda==12.8`",
+        ),
         ("torch=>2.8", "invalid version specifier"),
         ("cuda==12.8.1", "major and minor"),
         ("os>=22.04", "os==ubuntu22.04"),

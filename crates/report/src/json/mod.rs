@@ -195,22 +195,17 @@ pub fn claims(references: &[ReferenceReport]) -> serde_json::Result<String> {
 
 /// The report on Dockerfiles and similar files.
 pub fn lint(report: &Report) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct LintDocument<'a> {
-        schema: &'static str,
-        tool: v1::Tool,
-        files: Vec<v1::File<'a>>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        errors: Vec<v1::UnreadFile<'a>>,
-        knowledge: v1::Knowledge<'a>,
-        config: Option<&'a str>,
-    }
-    escape::json(&LintDocument {
-        schema: "imgcheck/lint/v1",
+    escape::json(&v1::Lint {
+        schema: v1::LINT,
         tool: TOOL,
         files: report.files.iter().map(v1::File::from).collect(),
         errors: report.errors.iter().map(v1::UnreadFile::from).collect(),
         knowledge: v1::Knowledge::from(report.knowledge),
         config: report.configuration,
     })
+}
+
+/// The JSON Schema of reports on Dockerfiles and similar files.
+pub fn lint_schema() -> Schema {
+    json_schema::of_output::<v1::Lint>("lint.json")
 }

@@ -247,14 +247,41 @@ impl<'a> From<&'a crate::ImageReport> for Image<'a> {
     }
 }
 
+pub(super) const LINT: &str = "imgcheck/lint/v1";
+
+/// The report of `imgcheck lint --format json`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "imgcheck lint")]
+pub(super) struct Lint<'a> {
+    /// The version of this format. Keys are only added, never renamed or removed.
+    #[schemars(extend("const" = LINT))]
+    pub schema: &'static str,
+    /// The program that wrote the report.
+    pub tool: Tool,
+    /// The files that could be read.
+    pub files: Vec<File<'a>>,
+    /// The files that could not be read. Omitted when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<UnreadFile<'a>>,
+    /// The knowledge tables that the files were judged by.
+    pub knowledge: Knowledge<'a>,
+    /// The configuration file in use; null without one.
+    pub config: Option<&'a str>,
+}
+
 /// The report of one Dockerfile or similar file.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct File<'a> {
+    /// The file as it was named.
     file: &'a str,
+    /// What it was read as: `dockerfile`, `requirements`. Omitted for a configuration file.
     #[serde(skip_serializing_if = "str::is_empty")]
     kind: &'a str,
+    /// The verdict on the file.
     verdict: Verdict,
+    /// Its findings.
     findings: &'a [Finding],
+    /// Findings that do not count, each with the reason.
     ignored: &'a [IgnoredFinding],
 }
 
@@ -271,12 +298,17 @@ impl<'a> From<&'a crate::FileReport> for File<'a> {
 }
 
 /// A file that could not be read or parsed.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct UnreadFile<'a> {
+    /// The file as it was named.
     file: &'a str,
+    /// What is wrong, in one text.
     error: &'a str,
+    /// The kind of error.
     code: ErrorCode,
+    /// What is wrong, without the name of the file.
     message: &'a str,
+    /// What to do; null if that is not known.
     help: Option<&'a str>,
 }
 

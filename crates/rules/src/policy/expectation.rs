@@ -103,6 +103,29 @@ impl Requirement {
         let operator = text.find(|c: char| "=<>!~".contains(c));
         let (name, specifier) = text.split_at(operator.unwrap_or(text.len()));
         let name = &component_or_distribution(name.trim())?;
+        // `,` separates the limits of one version: `torch>=2.6,<2.8`.
+        let second = specifier.split(',').skip(1).find(|it| {
+            it.trim_start()
+                .starts_with(|c: char| c.is_ascii_alphabetic())
+        });
+        if let Some(second) = second {
+            return Err(InvalidInput {
+                problem: format!("`{text}` expects several packages"),
+                help: format!(
+                    "separate them with `;`, as in `{}`",
+                    text.replacen(&format!(",{second}"), &format!(";{second}"), 1)
+                ),
+            });
+        }
+        let is_assignment = specifier
+            .strip_prefix('=')
+            .is_some_and(|it| !it.starts_with(['=', '<', '>']));
+        if is_assignment {
+            return Err(InvalidInput {
+                problem: format!("`{text}` has a single `=`"),
+                help: format!("write `{name}={}`", specifier.trim_end()),
+            });
+        }
         if operator.is_none() {
             return Err(InvalidInput {
                 problem: format!("`{text}` has no version"),
