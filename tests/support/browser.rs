@@ -94,6 +94,18 @@ fn requests(log: &str) -> Vec<String> {
 
 /// By how many CSS pixels a page must be scrolled sideways in windows of these widths. `None` without Chromium.
 pub fn hidden_widths(page: &str, windows: &[usize]) -> Option<Vec<usize>> {
+    let root = "page.documentElement";
+    let hidden = measured(
+        page,
+        windows,
+        &format!("{root}.scrollWidth - {root}.clientWidth"),
+    )?;
+    let hidden = hidden.iter().map(|it| it.as_u64().unwrap());
+    Some(hidden.map(|it| usize::try_from(it).unwrap()).collect())
+}
+
+/// What an expression in JavaScript is in windows of these widths, in CSS pixels; it can use the document, `page`. `None` without Chromium.
+pub fn measured(page: &str, windows: &[usize], expression: &str) -> Option<Vec<Value>> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("frames.html");
     let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
@@ -101,16 +113,19 @@ pub fn hidden_widths(page: &str, windows: &[usize]) -> Option<Vec<usize>> {
         format!("<iframe style=\"border:0\" width=\"{width}\" height=\"800\" srcdoc=\"{quoted}\"></iframe>")
     });
     let frames: String = frames.collect();
-    let script = "onload = () => document.body.textContent = 'widths ' + Array.from(frames, frame => frame.document.documentElement).map(it => it.scrollWidth - it.clientWidth).join(' ') + ' end'";
+    let script = format!(
+        "onload = () => document.body.textContent = 'measured ' + JSON.stringify(Array.from(frames, frame => frame.document).map(page => ({expression}))) + ' end of it'"
+    );
     fs::write(
         &path,
         format!("<!doctype html><body>{frames}<script>{script}</script>"),
     )
     .unwrap();
     let visit = visit(&format!("file://{}", path.display()), &[])?;
-    let widths = visit.dom.split("widths ").nth(1).unwrap_or_default();
-    let widths = widths.split(" end").next().unwrap_or_default();
-    let widths: Vec<usize> = widths.split(' ').map(|it| it.parse().unwrap()).collect();
-    assert_eq!(widths.len(), windows.len(), "{}", visit.log);
-    Some(widths)
+    let measured = visit.dom.split("measured ").nth(1).unwrap_or_default();
+    let measured = measured.split(" end of it").next().unwrap_or_default();
+    let measured: Vec<Value> = serde_json::from_str(measured)
+        .unwrap_or_else(|error| panic!("{error}: {measured:.200}: {}", visit.log));
+    assert_eq!(measured.len(), windows.len(), "{}", visit.log);
+    Some(measured)
 }

@@ -1,7 +1,7 @@
 //! Browsers, sizes and destinations.
 
 use super::*;
-use crate::browser::visit;
+use crate::browser::{measured, visit};
 
 #[test]
 fn the_tree_has_a_page() {
@@ -98,6 +98,70 @@ fn a_browser_shows_the_page_without_an_error_and_asks_for_nothing() {
             "{name}"
         );
         assert_eq!(dom.matches("<script").count(), 0, "{name}");
+    }
+}
+
+/// A page with all that is wide: libraries for every GPU, long names and paths, targets.
+fn wide_page() -> String {
+    const NAME: &str =
+        "_vllm_fa3_grouped_gemm_kernels_for_all_gpus.cpython-312-x86_64-linux-gnu.so";
+    const DIRECTORY: &str = "/opt/conda/envs/train/lib/python3.12/site-packages/vllm/vllm_flash_attn/third_party/kernels";
+    let checker = Checker::builder().loader_trees(true);
+    let checker = checker.gpus(["h100", "a100"]).driver("525.85.12");
+    let checker = checker.build().unwrap();
+    let mut image = report(&checker, repository(FAULTY).to_str().unwrap());
+    let path = format!("{DIRECTORY}/{NAME}");
+    let library = &mut Arc::make_mut(&mut image.facts.gpu).libraries[0];
+    library.path.clone_from(&path);
+    library.coverage.sass = [
+        35, 37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 103, 110, 120,
+        121,
+    ]
+    .map(|it| format!("sm_{it}"))
+    .to_vec();
+    let component = &mut Arc::make_mut(&mut image.facts.stack)[0];
+    component.path.clone_from(&path);
+    component.version = "2.8.0a0+5228986c39.nv25.6.post1".to_owned();
+    let object = &mut Arc::make_mut(&mut image.tree).processes[0].objects[1];
+    object.facts.path = path;
+    object.facts.reason = format!("DT_RPATH of {NAME}");
+    page(&[image], &[], &[])
+}
+
+/// By how much the page is wider than its window, and each box that scrolls than its content; and the sizes of the labels of treemaps.
+const WIDTHS: &str = "(page.querySelectorAll('details').forEach(it => it.open = true), {
+    page: page.documentElement.scrollWidth - page.documentElement.clientWidth,
+    boxes: Array.from(page.querySelectorAll('.scroll'), it => [it.ariaLabel, it.scrollWidth - it.clientWidth]),
+    labels: Array.from(page.querySelectorAll('.treemap text'), it => parseFloat(getComputedStyle(it).fontSize) * it.getScreenCTM().a),
+})";
+
+#[test]
+fn a_laptop_shows_all_and_a_phone_scrolls_only_within_boxes() {
+    let mut pages = vec![
+        ("wide".to_owned(), wide_page()),
+        ("healthy".to_owned(), page(&[judged(HEALTHY)], &[], &[])),
+    ];
+    let real = real_images().into_iter();
+    pages.extend(real.map(|(name, image)| (name, page(&[image], &[], &[]))));
+    for (name, page) in pages {
+        // The second one has a scroll bar.
+        let Some(widths) = measured(&page, &[1280, 1265, 360], WIDTHS) else {
+            return;
+        };
+        for (width, window) in widths.iter().zip(["laptop", "laptop", "phone"]) {
+            assert_eq!(width["page"], 0, "{name} {window}");
+            let boxes = width["boxes"].as_array().unwrap();
+            let hidden = boxes.iter().filter(|it| it[1] != 0);
+            let hidden: Vec<&Value> = hidden.collect();
+            match window {
+                "laptop" => assert!(hidden.is_empty(), "{name}: {hidden:?}"),
+                _ => assert!(hidden.len() >= 3, "{name}: {boxes:?}"),
+            }
+            let labels = width["labels"].as_array().unwrap();
+            assert!(!labels.is_empty(), "{name}");
+            let is_legible = |it: &Value| it.as_f64().unwrap() >= 10.0;
+            assert!(labels.iter().all(is_legible), "{name} {window}: {labels:?}");
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the page shows.
 
 use super::*;
+use regex::Regex;
 
 #[test]
 fn a_finding_has_all_details_of_the_text_report() {
@@ -11,7 +12,7 @@ fn a_finding_has_all_details_of_the_text_report() {
         "FAIL pytorch-cuda:v2.9",
         "1 error",
         "torch 2.9 (tag) 2.8.0+cu128 wrong",
-        "the tag claims PyTorch 2.9",
+        "The tag claims PyTorch 2.9",
         "pytorch-cuda: v2.9 What to do",
         "RUN /bin/sh -c pip install --no-cache-dir torch==2.8.0 # buildkit",
         "tag the image pytorch-cuda:v2.8 , or install torch==2.9 and rebuild it",
@@ -189,4 +190,35 @@ fn links_within_the_page_lead_somewhere() {
     for link in links {
         assert!(ids.contains(&link[1..].to_owned()), "{link}");
     }
+}
+
+/// What is no heading of its own words: the name of an image, a file or a process.
+fn is_name(heading: &str, text: &str) -> bool {
+    let word = text.split([' ', ':']).next().unwrap_or_default();
+    heading.starts_with("<code>") || !word.bytes().all(|it| it.is_ascii_lowercase())
+}
+
+#[test]
+fn headings_start_with_a_capital_letter() {
+    let (_, _, error) = hostile();
+    let images = [judged(HEALTHY), judged(FAULTY)];
+    let trees = html::trees(images.iter().map(|it| (&it.facts, &*it.tree))).unwrap();
+    let tag = Regex::new(r"<h([1-4])[^>]*>(.*?)</h[1-4]>").unwrap();
+    let tags = Regex::new("<[^>]*>").unwrap();
+    let mut count = 0;
+    for page in [page(&images, &[], &[error]), trees] {
+        for found in tag.captures_iter(&page) {
+            let heading = &found[2];
+            let text = tags.replace_all(heading, "");
+            let is_capital = text.starts_with(char::is_uppercase);
+            // The first ones are the names of images.
+            assert!(
+                &found[1] == "1" || is_capital || is_name(heading, &text),
+                "{heading}"
+            );
+            count += 1;
+        }
+        assert!(page.contains("<h3"), "{page}");
+    }
+    assert!(count > 20, "{count} headings");
 }

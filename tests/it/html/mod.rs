@@ -3,7 +3,7 @@
 mod browser;
 mod content;
 
-use crate::program;
+use crate::program::{self, repository};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Findings on the HTML page.
 
-use super::markup::{Html, markdown, rich};
+use super::markup::{Html, heading, markdown, rich};
 use crate::{Inspection, details};
 use imgcheck_model::finding::{Confidence, Finding, IgnoredFinding};
 use imgcheck_rules::rules::RuleSet;
@@ -100,7 +100,7 @@ fn view(finding: &Finding, id: String, facts: Option<&Inspection>, rules: &RuleS
             Confidence::Low => "a hint",
         },
         rule: finding.rule.clone(),
-        message: rich(&finding.message),
+        message: heading(&finding.message),
         claim: claim.map(|claim| (claim.origin.clone(), claim.text.clone())),
         marked,
         path: finding.path.clone(),

@@ -37,6 +37,16 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
+/// A message as a heading: with a capital letter, unless it begins with a name, such as `libcudnn.so.9`, or with code.
+pub(super) fn heading(message: &str) -> Html {
+    let word = message.split([' ', ',', ':']).next().unwrap_or_default();
+    let is_name = !word.bytes().all(|it| it.is_ascii_lowercase());
+    match message.get(..1).filter(|_| !is_name) {
+        Some(first) => rich(&format!("{}{}", first.to_uppercase(), &message[1..])),
+        None => rich(message),
+    }
+}
+
 /// A message or help; text between backticks becomes code.
 pub(crate) fn rich(text: &str) -> Html {
     let pieces: Vec<&str> = text.trim_end().split('`').collect();
@@ -83,6 +93,21 @@ mod tests {
             "tag it <code>a&lt;b</code>, or <code>2</code>"
         );
         assert_eq!(rich("a ` b & c").to_string(), "a ` b &amp; c");
+    }
+
+    #[test]
+    fn a_heading_starts_with_a_capital_letter_or_a_name() {
+        for (message, expected) in [
+            ("the tag claims", "The tag claims"),
+            ("pip: not found", "Pip: not found"),
+            ("cuDNN 9", "cuDNN 9"),
+            ("libcudnn.so.9 is missing", "libcudnn.so.9 is missing"),
+            ("`pip` fails", "<code>pip</code> fails"),
+            ("über", "über"),
+            ("", ""),
+        ] {
+            assert_eq!(heading(message).to_string(), expected);
+        }
     }
 
     #[test]

@@ -263,12 +263,24 @@ fn is_part(object: &ObjectFacts) -> bool {
     object.library == "cudnn" && object.part != "stub"
 }
 
+/// Known libraries that are not NVIDIA's.
+const OF_OTHERS: [&str; 9] = [
+    "glibc",
+    "glibc-loader",
+    "hip",
+    "libfabric",
+    "libstdc++",
+    "mpi",
+    "python",
+    "rccl",
+    "ucx",
+];
+
 /// Whether it is an NVIDIA library: a known one, or one that belongs to a CUDA release.
 fn is_cuda(object: &ObjectFacts) -> bool {
     let library = object.library.as_str();
-    let is_known = !library.is_empty()
-        && !library.starts_with("torch")
-        && !matches!(library, "python" | "glibc" | "libstdc++");
+    let is_known =
+        !library.is_empty() && !library.starts_with("torch") && !OF_OTHERS.contains(&library);
     let name = normal(name_of(&object.path));
     let is_own = !object.directory.is_empty() && name.contains(&normal(&object.directory));
     let belongs = !object.cuda.is_empty()

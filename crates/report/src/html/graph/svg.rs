@@ -12,6 +12,8 @@ use crate::html::markup::escape;
 
 /// How far the picture shrinks to fit the page; then it scrolls, because its text would be too small.
 const LEAST_SCALE: f64 = 0.8;
+/// The room for the picture in a window of 1280 pixels: there even the widest does not scroll.
+const ROOM: f64 = 1130.0;
 
 /// Draws the picture. `name` is the prefix of its ids, `finding` that of the findings it links to; screen readers read `title`
 /// and `description`.
@@ -25,7 +27,7 @@ pub(super) fn draw(
 ) -> String {
     let mut svg = String::new();
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
-    let least = (width * LEAST_SCALE).floor();
+    let least = (width * LEAST_SCALE).floor().min(ROOM);
     // Writing to a text cannot fail.
     let _ = write!(
         svg,

@@ -222,6 +222,42 @@ fn a_healthy_process_has_cards_by_origin_and_no_marks() {
 }
 
 #[test]
+fn the_loader_of_glibc_is_a_system_library() {
+    let mut process = healthy();
+    let path = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+    let mut loader = object(path, "glibc-loader", None, &[]);
+    loader.facts.found_by = FoundBy::Interpreter;
+    process.objects.push(loader);
+    let graph = graph(&process, None);
+    let titles: Vec<&str> = graph.cards.iter().map(|it| &*it.placement.title).collect();
+    assert!(!titles.contains(&"CUDA libraries"), "{titles:?}");
+    let system = &graph.cards[card(&graph, "System libraries")];
+    assert!(
+        system
+            .rows
+            .iter()
+            .any(|it| it.label == "ld-linux-x86-64.so.2")
+    );
+}
+
+#[test]
+fn the_widest_picture_fits_a_window_of_1280_pixels() {
+    let mut process = healthy();
+    for object in &mut process.objects {
+        let facts = &mut object.facts;
+        let (directory, name) = facts.path.rsplit_once('/').unwrap();
+        facts.path = format!("{directory}/a_very_long_name_that_is_cut_in_the_middle_{name}");
+    }
+    let svg = drawn(&process, None).svg;
+    let number = |name: &str, end: &str| -> f64 {
+        let (_, rest) = svg.split_once(name).unwrap();
+        rest.split_once(end).unwrap().0.parse().unwrap()
+    };
+    assert!(number(" width=\"", "\"") * 0.8 > 1130.0, "{svg:.300}");
+    assert!(number("min-width:", "px") <= 1130.0, "{svg:.300}");
+}
+
+#[test]
 fn every_missing_library_is_drawn_beside_its_requester() {
     let mut process = healthy();
     let asker = format!("{SITE}/torch/lib/libtorch_cuda.so");
