@@ -169,7 +169,14 @@ Examples:
   imgcheck completions zsh > ~/.zfunc/_imgcheck
   imgcheck completions fish > ~/.config/fish/completions/imgcheck.fish";
 
-/// Of `imgcheck -h` and `imgcheck check -h`.
+/// Of `imgcheck -h`, which does not list the options of a check.
+pub const PROGRAM_SHORT: &str = "\
+Examples:
+  imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime
+  imgcheck --gpu h100,rtx4090 --driver 535.183.06 image.tar
+  imgcheck check -h                                       options of a check";
+
+/// Of `imgcheck check -h`.
 pub const CHECK_SHORT: &str = "\
 Examples:
   imgcheck pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime

@@ -32,8 +32,20 @@ pub const VARIABLES: &str = "\
 Variables:
   A variable sets an option that the command line leaves out: IMGCHECK_FAIL_ON sets --fail-on";
 
-/// Shortens the help of a command and of those below it. Variables have the names of their options, so help does not list them.
-pub fn shorten(command: Command) -> Command {
+/// The widest line, in columns, on a wider terminal too.
+const WIDEST: usize = 100;
+
+/// Shortens the help of the program and of its commands. The options of the program are those of `imgcheck check`, whose help shows them.
+pub fn shorten(program: Command) -> Command {
+    let program = shorten_command(program.max_term_width(WIDEST));
+    program.mut_args(|it| match it.is_positional() {
+        true => it,
+        false => it.hide_short_help(true),
+    })
+}
+
+/// Variables have the names of their options, so help does not list them.
+fn shorten_command(command: Command) -> Command {
     let name = command.get_name().to_owned();
     command
         .mut_args(|it| {
@@ -45,7 +57,7 @@ pub fn shorten(command: Command) -> Command {
                 false => it,
             }
         })
-        .mut_subcommands(shorten)
+        .mut_subcommands(shorten_command)
 }
 
 fn is_refused(command: &str, option: &Arg) -> bool {
@@ -89,11 +101,11 @@ mod tests {
 
     #[test]
     fn the_short_help_fits_one_screen() {
-        let mut command = super::shorten(Cli::command()).term_width(100);
+        let mut command = super::shorten(Cli::command()).term_width(80);
         let help = command.render_help().to_string();
-        assert!(help.lines().count() <= 50, "{help}");
+        assert!(help.lines().count() <= 40, "{help}");
         assert!(
-            !help.contains("--mirror") && help.contains("--gpu"),
+            !help.contains("--mirror") && help.contains("imgcheck check -h"),
             "{help}"
         );
         let long = command.render_long_help().to_string();
@@ -109,6 +121,11 @@ mod tests {
             let (short, long) = (command.render_help(), command.render_long_help());
             (short.to_string(), long.to_string())
         };
+        let (short, _) = help("check");
+        assert!(
+            short.contains("--gpu") && !short.contains("--mirror"),
+            "{short}"
+        );
         let (short, _) = help("lint");
         assert!(short.contains("--baseline"), "{short}");
         let (short, long) = help("preflight");

@@ -51,7 +51,7 @@ use interrupt::Stop;
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true
 )]
-#[command(after_help = examples::CHECK_SHORT, after_long_help = format!("{}\n\n{}\n\n{}", examples::CHECK, examples::EXIT_CODES, help::VARIABLES))]
+#[command(after_help = examples::PROGRAM_SHORT, after_long_help = format!("{}\n\n{}\n\n{}", examples::CHECK, examples::EXIT_CODES, help::VARIABLES))]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -103,12 +103,12 @@ enum Command {
     /// The tree names the files that need a library and where the loader finds it; --python shows modules.
     #[command(after_help = examples::TREE, override_usage = "imgcheck tree [OPTIONS] <IMAGE> [LIBRARY]")]
     Tree(tree::TreeArguments),
-    /// Show where an image's bytes are, and which a container does not need
+    /// Show where an image's bytes are, and which are not needed
     ///
     /// Sizes are those of the files, not compressed: by cause, layer and package.
     #[command(after_help = examples::SIZE)]
     Size(size::SizeArguments),
-    /// Show what an image needs of a machine: GPUs, driver, architecture
+    /// Show the GPUs, driver and architecture that an image needs
     ///
     /// imgcheck judges the image on every GPU that it knows.
     #[command(after_help = examples::REQUIREMENTS)]
@@ -116,7 +116,7 @@ enum Command {
     /// Explain a rule, or the code of a gap or error
     #[command(after_help = examples::EXPLAIN)]
     Explain(explain::ExplainArguments),
-    /// Write a commented .imgcheck.yaml and a CI job; keeps existing files
+    /// Write .imgcheck.yaml and a CI job; keeps existing files
     #[command(after_help = examples::INIT)]
     Init(init::InitArguments),
     /// List, show and test rules

@@ -144,3 +144,45 @@ fn a_file_that_an_image_is_built_from_is_for_lint() {
     let error = failure(3, &[file.to_str().unwrap()]);
     assert!(error.contains("imgcheck lint"), "{error}");
 }
+
+/// The names of all commands in the help of one.
+fn commands(of: &[&str]) -> Vec<String> {
+    let output = imgcheck().args(of).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let list = help.split("\nCommands:\n").nth(1).unwrap_or_default();
+    let list = list.split("\n\n").next().unwrap_or_default().lines();
+    let names = list.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn help_is_as_wide_as_the_terminal_and_no_wider_than_100_columns() {
+    let mut calls: Vec<Vec<String>> = vec![vec![]];
+    for command in commands(&[]) {
+        let below = commands(&[&command]);
+        calls.extend(below.iter().map(|it| vec![command.clone(), it.clone()]));
+        calls.push(vec![command]);
+    }
+    assert!(calls.len() > 25, "{calls:?}");
+    for call in calls {
+        for option in ["-h", "--help"] {
+            for (terminal, limit) in [("80", 80), ("200", 100), ("", 100)] {
+                let mut command = imgcheck();
+                command.args(&call).arg(option).env("COLUMNS", terminal);
+                let output = command.output().unwrap();
+                let help = String::from_utf8(output.stdout).unwrap();
+                for line in help.lines() {
+                    let is_one_word = !line.trim().contains(' ');
+                    assert!(
+                        is_one_word || line.chars().count() <= limit,
+                        "{call:?} {option} {terminal}: {line}"
+                    );
+                }
+            }
+        }
+    }
+}
