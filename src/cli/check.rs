@@ -53,11 +53,11 @@ pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, St
         }
     }
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
-    let is_baseline = policy.write_baseline(report.errors.is_empty(), is_quiet, baseline)?;
+    policy.write_baseline(report.errors.is_empty(), is_quiet, baseline)?;
     let incomplete = |image: &ImageReport| image.verdict == Verdict::Incomplete;
     let code = match report.verdict() {
         _ if report.images.iter().any(incomplete) => NOT_JUDGED,
-        Verdict::Fail if !is_baseline => 1,
+        Verdict::Fail => 1,
         _ => 0,
     };
     Ok(finish(&report, code))

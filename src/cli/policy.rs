@@ -143,14 +143,14 @@ impl PolicyArguments {
         let checker = self.config.apply(checker)?;
         let checker = self.fail_on.apply(self.rules.apply(checker));
         Ok(match (&self.write_baseline, &self.baseline) {
-            // All findings are written, whether they are known or not.
-            (Some(_), _) => checker.without_baseline(),
+            // All findings are written, whether they are known or not, and none of them fails.
+            (Some(_), _) => checker.without_baseline().fail_on(None),
             (None, Some(path)) => checker.baseline(path),
             (None, None) => checker,
         })
     }
 
-    /// Writes the file of `--write-baseline`, if it is given and everything was read. Returns whether it was written.
+    /// Writes the file of `--write-baseline`, if it is given and everything was read.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -159,16 +159,16 @@ impl PolicyArguments {
         all_read: bool,
         quiet: bool,
         baseline: impl FnOnce() -> Result<(String, usize)>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let Some(path) = &self.write_baseline else {
-            return Ok(false);
+            return Ok(());
         };
         let shown = one_line(&path.display().to_string());
         if !all_read {
             output::remark(&format!(
                 "{shown} was not written: some inputs could not be read\n"
             ));
-            return Ok(false);
+            return Ok(());
         }
         let (text, count) = baseline()?;
         output::make_directory("--write-baseline", path)?;
@@ -179,7 +179,7 @@ impl PolicyArguments {
                 if count == 1 { "finding" } else { "findings" }
             ));
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -244,7 +244,7 @@ impl ImagePolicyArguments {
         all_read: bool,
         quiet: bool,
         baseline: impl FnOnce() -> Result<(String, usize)>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         self.policy.write_baseline(all_read, quiet, baseline)
     }
 }

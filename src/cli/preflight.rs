@@ -100,7 +100,7 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     let report = report?;
     formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
-    let is_baseline = policy.write_baseline(
+    policy.write_baseline(
         report.errors.is_empty(),
         arguments.view.is_quiet(),
         baseline,
@@ -117,7 +117,7 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     let code = match report.verdict() {
         _ if is_unknown => NOT_JUDGED,
         _ if containers.into_iter().any(is_incomplete) => NOT_JUDGED,
-        Verdict::Fail if !is_baseline => 1,
+        Verdict::Fail => 1,
         _ => 0,
     };
     Ok(finish(&report, code))

@@ -132,13 +132,14 @@ impl Report {
         baseline(self.findings())
     }
 
-    /// All findings about images and the files that images are built from, each with its image or file.
+    /// All findings about images, the files that images are built from and the configuration, each with its image or file.
     fn findings(&self) -> impl Iterator<Item = (&str, &Finding)> {
         let images = self.images.iter().flat_map(|image| {
             let findings = image.findings.iter();
             findings.map(|finding| (image.facts.name(), finding))
         });
-        let files = self.files.iter().flat_map(|file| {
+        let files = self.files.iter().chain(&self.configuration);
+        let files = files.flat_map(|file| {
             let findings = file.findings.iter();
             findings.map(|finding| (file.file.as_str(), finding))
         });

@@ -169,3 +169,47 @@ fn the_directories_of_a_baseline_and_of_a_report_are_created() {
     assert_eq!(output.status.code(), Some(2), "{error}");
     assert!(error.contains("the directory cannot be created"), "{error}");
 }
+
+#[test]
+fn the_run_after_a_new_baseline_passes_whatever_fails() {
+    let directory = configured(
+        "fail-on: warning
+ignore:
+  - {rule: load-*, reason: vendor}
+  - {rule: claim-*, reason: fixed in March, expires: 2020-01-01}
+",
+    );
+    let run = |arguments: &[&str]| {
+        let mut command = inside(directory.path());
+        let output = command
+            .arg(repository(MISLABELLED))
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (code, text, said) = run(&["--write-baseline", "known.json"]);
+    assert_eq!(code, Some(0), "{text}");
+    for rule in [
+        "error[claim-torch-version]",
+        "warning[policy-ignore-unused]",
+        "warning[policy-ignore-expired]",
+    ] {
+        assert!(text.contains(rule), "{rule}: {text}");
+    }
+    assert!(
+        text.starts_with("NOT COUNTED  pytorch-cuda:v2.9\n"),
+        "{text}"
+    );
+    assert!(!text.contains("FAIL"), "{text}");
+    assert!(said.contains("wrote 3 findings to known.json"), "{said}");
+    let (code, text, _) = run(&["--baseline", "known.json"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("PASS  "), "{text}");
+    assert_eq!(run(&[]).0, Some(1));
+}

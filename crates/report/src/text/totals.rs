@@ -26,7 +26,7 @@ pub(super) fn write(out: &mut String, report: &Report) {
         .map(|(number, word)| format!("{number} {word}"))
         .collect();
     let all = count(images.len() + report.errors.len(), "image");
-    let findings = tally(images.iter().flat_map(|it| &it.findings));
+    let findings = tally(report.subjects().flat_map(|it| it.findings()));
     let verdicts = verdicts.join(", ");
     line(
         out,
