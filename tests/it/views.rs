@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use imgcheck::{
     Cancellation, Checker, Comparison, Format, ImageRequest, LintRequest, TextLevel, TextOptions,
+    View,
 };
 
 use crate::program::{failure, imgcheck, lint, repository};
@@ -111,6 +112,17 @@ fn the_totals_do_not_count_errors_as_passes() {
 }
 
 #[test]
+fn the_totals_count_the_findings_about_the_configuration() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("imgcheck.yaml");
+    fs::write(&file, "ignore: [{rule: load-*, reason: vendor}]\n").unwrap();
+    let arguments = ["--config", file.to_str().unwrap()];
+    let (_, text) = run(&[HONEST, MISLABELLED], &arguments);
+    let totals = "\n2 images: 1 fail, 1 pass · 1 error, 1 warning\n";
+    assert!(text.contains(totals), "{text}");
+}
+
+#[test]
 fn verbose_shows_why() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("imgcheck.yaml");
@@ -197,6 +209,49 @@ fn lines_are_wrapped_between_words() {
     assert!(prose.clone().count() > 2);
     for line in prose {
         assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn a_wide_terminal_shows_the_lines_of_one_with_120_columns() {
+    let checker = Checker::builder().expect("cudnn==8.*").skipped_rules(true);
+    let checker = checker.gpus(["h100"]).driver("525.60.13").build().unwrap();
+    let requests =
+        [MISLABELLED, HONEST].map(|it| ImageRequest::new(repository(it).to_str().unwrap()));
+    let report = checker.check(&requests);
+    let [a, b] = [0, 1].map(|it| &report.images[it]);
+    let comparison = Comparison::between(("A", a), ("B", b));
+    let texts = |width: Option<u16>| {
+        let options = TextOptions {
+            width,
+            level: TextLevel::Verbose,
+            severity: None,
+        };
+        let view = |view| report.render(view, Format::Text, width).unwrap();
+        let texts = [
+            report.text(&options),
+            view(View::Contents),
+            view(View::Sizes),
+            comparison.render(Format::Text, width).unwrap(),
+        ];
+        texts.map(|it| anstream::adapter::strip_str(&it).to_string())
+    };
+    let (narrow, wide) = (texts(Some(120)), texts(Some(200)));
+    assert_eq!(narrow, wide);
+    for line in narrow[0].lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+    for (text, whole) in narrow.iter().zip(texts(None)) {
+        let paths = |text: &str| -> Vec<String> {
+            let words = text.split_whitespace();
+            let mut paths: Vec<_> = words
+                .filter(|it| it.contains('/'))
+                .map(str::to_owned)
+                .collect();
+            paths.sort();
+            paths
+        };
+        assert_eq!(paths(text), paths(&whole), "a path is broken");
     }
 }
 

@@ -4,6 +4,7 @@ use anstyle::AnsiColor;
 
 use super::finding::{advice, caret, head};
 use super::style::{BOLD, color, line, separate, show, table};
+use super::wrap::wrap;
 use crate::details::count;
 use crate::{ReferenceReport, one_line};
 
@@ -20,9 +21,11 @@ pub fn claims(references: &[ReferenceReport], width: Option<u16>) -> String {
             let red = color(AnsiColor::Red);
             let (message, help) = error.split_once('\n').unwrap_or((error, ""));
             let message = one_line(message);
-            line(&mut out, &format!("  {red}error{red:#}: {message}"));
+            let text = wrap(&format!("{red}error{red:#}: {message}"), 2, width);
+            line(&mut out, &format!("  {text}"));
             for advice in help.lines() {
-                line(&mut out, &format!("  {}", one_line(advice)));
+                let advice = wrap(&one_line(advice), 2, width);
+                line(&mut out, &format!("  {advice}"));
             }
         } else if report.claims.is_empty() {
             line(&mut out, "  no claims that imgcheck recognizes");

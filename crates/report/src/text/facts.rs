@@ -12,7 +12,7 @@ pub fn facts(images: &[Inspection], width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
         separate(&mut out);
-        heading(&mut out, image, None);
+        heading(&mut out, image, None, width);
         if let Some(chain) = started::chain(&image.launch) {
             field(&mut out, "starts", &chain, width);
         }

@@ -92,7 +92,7 @@ pub(super) fn diagnostic(finding: &Finding, width: Option<u16>) -> String {
     if !finding.docs.is_empty() {
         group = group.element(Level::NOTE.message(format!("see {}", one_line(&finding.docs))));
     }
-    let width = width.map_or(DEFAULT_TERM_WIDTH, usize::from);
+    let width = width.map_or(DEFAULT_TERM_WIDTH, |it| it.min(WIDEST).into());
     Renderer::styled()
         .term_width(width)
         .render(&[group])

@@ -1,12 +1,18 @@
 //! The first lines of an image: verdict, name, and how it was read.
 
 use super::style::{BOLD, DIM, colored, line};
+use super::wrap::wrap;
 use crate::details::{count, source_name};
 use crate::{ImageReport, Inspection, Report, one_line};
 use imgcheck_source::source::SourceKind;
 
 /// Writes the first lines; `imgcheck facts` has no report, thus no verdict and no time.
-pub(super) fn heading(out: &mut String, facts: &Inspection, report: Option<&ImageReport>) {
+pub(super) fn heading(
+    out: &mut String,
+    facts: &Inspection,
+    report: Option<&ImageReport>,
+    width: Option<u16>,
+) {
     name(out, facts, report);
     let mut about = vec![source_name(facts)];
     if !facts.platform.is_empty() {
@@ -29,7 +35,8 @@ pub(super) fn heading(out: &mut String, facts: &Inspection, report: Option<&Imag
     if let Some(report) = report {
         about.push(format!("{:.2} s", report.elapsed_ms as f64 / 1000.0));
     }
-    line(out, &format!("{DIM}{}{DIM:#}\n", about.join(" · ")));
+    let about = wrap(&about.join(" · "), 0, width);
+    line(out, &format!("{DIM}{about}{DIM:#}\n"));
 }
 
 /// Writes the verdict and the name.

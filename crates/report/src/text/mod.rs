@@ -64,9 +64,9 @@ fn write(out: &mut String, image: &ImageReport, options: &TextOptions) {
     match is_quiet {
         true => heading::name(out, &image.facts, Some(image)),
         false => {
-            heading(out, &image.facts, Some(image));
+            heading(out, &image.facts, Some(image), options.width);
             summary::write(out, image, options.width);
-            out.push_str(&targets::lines(&image.targets));
+            out.push_str(&targets::lines(&image.targets, options.width));
         }
     }
     if options.is_verbose() {

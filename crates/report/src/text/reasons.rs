@@ -17,13 +17,13 @@ pub(super) fn claims_and_evidence(out: &mut String, image: &ImageReport, width: 
             "{} {} ({}: `{}`)",
             claim.subject, claim.version, claim.origin, claim.text
         );
-        line(out, &format!("  {}", one_line(&text)));
+        line(out, &format!("  {}", wrap(&one_line(&text), 4, width)));
     }
     title(out, "EVIDENCE");
     for component in image.facts.stack.iter().filter(|it| it.loaded) {
         let (name, version) = (&component.name, &component.version);
         let text = format!("{name} {version}  {}", component.path);
-        line(out, &format!("  {}", one_line(&text)));
+        line(out, &format!("  {}", wrap(&one_line(&text), 4, width)));
         for evidence in &component.evidence {
             let text = evidence_text(evidence, Some(&component.path));
             field(out, "", &text, width);

@@ -18,7 +18,7 @@ pub fn sizes(images: &[ImageReport], width: Option<u16>) -> String {
     let mut out = String::new();
     for image in images {
         separate(&mut out);
-        heading(&mut out, &image.facts, None);
+        heading(&mut out, &image.facts, None, width);
         write(&mut out, image, &SizeReport::of(image), width);
     }
     out

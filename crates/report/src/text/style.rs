@@ -5,7 +5,7 @@ use comfy_table::{
     Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets::NOTHING,
 };
 
-use super::wrap::wrap;
+use super::wrap::{WIDEST, wrap};
 use crate::{Verdict, one_line, printable};
 use imgcheck_model::finding::Finding;
 
@@ -50,7 +50,7 @@ pub(crate) fn table(width: Option<u16>, header: &[&str]) -> Table {
     );
     match width {
         Some(width) => table
-            .set_width(width)
+            .set_width(width.min(WIDEST))
             .set_content_arrangement(ContentArrangement::Dynamic),
         None => table.set_content_arrangement(ContentArrangement::Disabled),
     };

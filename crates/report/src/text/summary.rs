@@ -3,6 +3,7 @@
 use comfy_table::{Cell, Color};
 
 use super::style::{line, show, table};
+use super::wrap::wrap;
 use crate::summary::{Agreement, Row, claims_nothing, has_gpu_library, rows};
 use crate::{ImageReport, one_line};
 use imgcheck_model::finding::Severity;
@@ -18,20 +19,17 @@ pub(super) fn write(out: &mut String, image: &ImageReport, width: Option<u16>) {
         }
         line(out, &show(table));
     }
-    if let Some(advice) = claims_nothing(image) {
-        line(out, &format!("  {advice}"));
-    }
-    if facts.config_digest.is_none() {
-        line(
-            out,
-            "  No image configuration: environment variables such as LD_LIBRARY_PATH and the command are unknown.",
-        );
-    }
-    if !has_gpu_library(image) {
-        line(
-            out,
-            "  No GPU libraries: PyTorch, CUDA, cuDNN and NCCL were not found in any layer.",
-        );
+    let remarks = [
+        claims_nothing(image),
+        facts.config_digest.is_none().then_some(
+            "No image configuration: environment variables such as LD_LIBRARY_PATH and the command are unknown.",
+        ),
+        (!has_gpu_library(image)).then_some(
+            "No GPU libraries: PyTorch, CUDA, cuDNN and NCCL were not found in any layer.",
+        ),
+    ];
+    for remark in remarks.into_iter().flatten() {
+        line(out, &format!("  {}", wrap(remark, 2, width)));
     }
 }
 

@@ -3,12 +3,13 @@
 use anstyle::AnsiColor;
 
 use super::style::{DIM, color};
+use super::wrap::wrap;
 use crate::one_line;
 use crate::targets::{Answer, Grade, machines};
 use imgcheck_model::targets::TargetFacts;
 
-/// One line for each GPU and driver of the targets; empty without targets.
-pub(super) fn lines(targets: &[TargetFacts]) -> String {
+/// One line for each GPU and driver of the targets, or several where it is longer than `columns`; empty without targets.
+pub(super) fn lines(targets: &[TargetFacts], columns: Option<u16>) -> String {
     let rows: Vec<[String; 3]> = targets.iter().flat_map(rows).collect();
     if rows.is_empty() {
         return String::new();
@@ -21,8 +22,10 @@ pub(super) fn lines(targets: &[TargetFacts]) -> String {
     };
     let (first, second) = (width(0), width(1));
     let mut out = format!("\n{DIM} RUNS ON{DIM:#}\n");
+    let gap = if first > 0 { "  " } else { "" };
+    let indent = 1 + first + gap.len() + second + 2;
     for [target, machine, answers] in &rows {
-        let gap = if first > 0 { "  " } else { "" };
+        let answers = wrap(answers, indent, columns);
         out.push_str(&format!(
             " {target:first$}{gap}{machine:second$}  {answers}\n"
         ));
@@ -70,7 +73,7 @@ mod tests {
     use imgcheck_model::targets::{CodeKind, DriverFacts, GpuFacts, PackageCode, Support};
 
     fn plain(targets: &[TargetFacts]) -> String {
-        anstream::adapter::strip_str(&lines(targets)).to_string()
+        anstream::adapter::strip_str(&lines(targets, None)).to_string()
     }
 
     fn support(how: CodeKind, by: &str) -> Support {
@@ -115,13 +118,22 @@ mod tests {
             ..TargetFacts::default()
         };
         assert_eq!(
-            plain(&[target]),
+            plain(std::slice::from_ref(&target)),
             "\n RUNS ON\n \
              pool  GeForce RTX 5090 (sm_120)  PyTorch covered by sm_120, flash_attn not covered\n       \
              sm_90                      PyTorch PTX only (compute_80): compiled at first start, flash_attn not covered\n       \
              driver 535.183.06          minor-version compatibility: native support for CUDA 12.8 starts at 570.26; machine code runs, PTX for CUDA 12.8 does not compile\n"
         );
         assert_eq!(plain(&[]), "");
+        let wrapped = lines(std::slice::from_ref(&target), Some(80));
+        let wrapped = anstream::adapter::strip_str(&wrapped).to_string();
+        assert!(wrapped.lines().all(|it| it.chars().count() <= 80));
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&wrapped), words(&plain(&[target])));
     }
 
     #[test]

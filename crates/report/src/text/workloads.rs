@@ -14,6 +14,7 @@ use super::reasons;
 use super::said::{Said, Speaker};
 use super::style::{BOLD, DIM, color, colored_word, line, separate};
 use super::targets;
+use super::wrap::wrap;
 use crate::details::{count, full_tally};
 use crate::{ClassReport, ContainerReport, Report, Verdict, WorkloadReport, one_line};
 use imgcheck_model::finding::{Finding, Severity};
@@ -75,8 +76,8 @@ fn write(
         };
         let mut once = |text: String| said.once(text, &speaker);
         heading(out, container, fail_on);
-        problem(out, container, &mut once);
-        classes(out, container, &mut once);
+        problem(out, container, options.width, &mut once);
+        classes(out, container, options.width, &mut once);
         for finding in options.shown(container.findings()) {
             match before(finding, said, &speaker) {
                 Some(before) if finding.severity == Severity::Note => {
@@ -102,10 +103,9 @@ fn write(
         let gaps = container.judged.iter().flat_map(|it| &it.gaps);
         for gap in gaps {
             let message = said.once(one_line(&gap.message), &speaker);
-            line(
-                out,
-                &format!("\n{DIM}not judged ({}): {message}{DIM:#}", gap.code),
-            );
+            let text = format!("not judged ({}): {message}", gap.code);
+            let text = wrap(&text, 2, options.width);
+            line(out, &format!("\n{DIM}{text}{DIM:#}"));
         }
         let (found, ignored) = (container.findings(), container.ignored());
         if !found.is_empty() || !ignored.is_empty() {
@@ -160,19 +160,30 @@ fn heading(out: &mut String, container: &ContainerReport, fail_on: Option<Severi
 }
 
 /// Why the image could not be read.
-fn problem(out: &mut String, container: &ContainerReport, once: impl FnOnce(String) -> String) {
+fn problem(
+    out: &mut String,
+    container: &ContainerReport,
+    columns: Option<u16>,
+    once: impl FnOnce(String) -> String,
+) {
     if let Some(problem) = &container.problem {
         let problem = one_line(problem.lines().next().unwrap_or_default());
-        line(out, &format!("      could not be read: {}", once(problem)));
+        let text = format!("could not be read: {}", once(problem));
+        line(out, &format!("      {}", wrap(&text, 6, columns)));
     }
 }
 
 /// How many node classes the image runs on, and why not on the others; without nodes, on which of the given targets.
-fn classes(out: &mut String, container: &ContainerReport, mut once: impl FnMut(String) -> String) {
+fn classes(
+    out: &mut String,
+    container: &ContainerReport,
+    columns: Option<u16>,
+    mut once: impl FnMut(String) -> String,
+) {
     let all = &container.classes;
     if !container.knows_nodes {
         let judged = container.judged.iter();
-        return judged.for_each(|it| out.push_str(&targets::lines(&it.targets)));
+        return judged.for_each(|it| out.push_str(&targets::lines(&it.targets, columns)));
     }
     if all.is_empty() {
         return line(out, "      the scheduler can choose none of the nodes");
@@ -192,14 +203,9 @@ fn classes(out: &mut String, container: &ContainerReport, mut once: impl FnMut(S
     let width = width.max().unwrap_or_default();
     for class in all {
         let name = one_line(&class.name);
-        line(
-            out,
-            &format!(
-                "        {}  {name:width$}  {}",
-                word(class),
-                once(reason(class))
-            ),
-        );
+        let (word, reason) = (word(class), once(reason(class)));
+        let reason = wrap(&reason, 19 + width, columns);
+        line(out, &format!("        {word}  {name:width$}  {reason}"));
     }
 }
 

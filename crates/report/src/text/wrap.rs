@@ -27,7 +27,7 @@ fn wrapped(line: &str, room: usize, margin: &str) -> String {
     let mut out = line[..blanks].to_owned();
     let mut column = blanks;
     for (index, word) in line[blanks..].split(' ').enumerate() {
-        let length = word.chars().count();
+        let length = columns(word);
         if index > 0 && column + 1 + length > room {
             out.push_str(margin);
             column = 0;
@@ -39,6 +39,14 @@ fn wrapped(line: &str, room: usize, margin: &str) -> String {
         column += length;
     }
     out
+}
+
+/// The columns of a word: its characters, without the codes of its styles.
+fn columns(word: &str) -> usize {
+    let mut parts = word.split('\u{1b}');
+    let first = parts.next().map_or(0, |it| it.chars().count());
+    let styled = parts.filter_map(|it| Some(it.split_once('m')?.1.chars().count()));
+    first + styled.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -55,6 +63,13 @@ mod tests {
         );
         assert_eq!(wrap("a b\nc", 2, None), "a b\n  c");
         assert_eq!(wrap("", 2, Some(0)), "");
+    }
+
+    #[test]
+    fn styles_take_no_columns() {
+        let styled = "\u{1b}[1m\u{1b}[32mcovered\u{1b}[0m by sm_90";
+        assert_eq!(wrap(styled, 0, Some(16)), styled);
+        assert_eq!(columns(styled), 16);
     }
 
     proptest! {
