@@ -96,3 +96,20 @@ pub(crate) fn paragraph(out: &mut String, name: &str, text: &str, width: Option<
     let name = one_line(name);
     line(out, &format!("  {DIM}{name:>8}{DIM:#}  {text}"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_no_wider_than_prose() {
+        let shown = |width| {
+            let mut table = table(Some(width), &["RULE", "TITLE"]);
+            table.add_row(["load-missing-library", "a word ".repeat(40).trim()]);
+            anstream::adapter::strip_str(&show(table)).to_string()
+        };
+        assert_eq!(shown(200), shown(WIDEST));
+        assert!(shown(200).lines().all(|it| it.chars().count() <= 120));
+        assert_ne!(shown(200), shown(80));
+    }
+}
