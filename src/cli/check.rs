@@ -9,7 +9,7 @@ use super::formats::{self, CheckFormat};
 use super::images::{ImageArguments, finish, requests};
 use super::interrupt::Stop;
 use super::output::{self, OutputArguments};
-use super::policy::{ImagePolicyArguments, NOT_JUDGED};
+use super::policy::{ImagePolicyArguments, NOT_JUDGED, WriteBaselineArgument};
 use super::view::ViewArguments;
 
 /// Arguments of `imgcheck check`.
@@ -19,6 +19,8 @@ pub struct CheckArguments {
     image: ImageArguments,
     #[command(flatten)]
     policy: ImagePolicyArguments,
+    #[command(flatten)]
+    write_baseline: WriteBaselineArgument,
     #[command(flatten)]
     view: ViewArguments,
     #[command(flatten)]
@@ -41,6 +43,7 @@ pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, St
         .loader_trees(arguments.output.includes(CheckFormat::Html))
         .skipped_rules(arguments.view.is_verbose());
     let checker = policy.apply(image.reading.apply(checker)?)?;
+    let checker = arguments.write_baseline.apply(checker);
     let is_quiet = arguments.view.is_quiet();
     let reader = image
         .reading
@@ -53,7 +56,9 @@ pub fn run(arguments: &CheckArguments, commands: &[&str]) -> Result<ExitCode, St
         }
     }
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
-    policy.write_baseline(report.errors.is_empty(), is_quiet, baseline)?;
+    arguments
+        .write_baseline
+        .write(report.errors.is_empty(), is_quiet, baseline)?;
     let incomplete = |image: &ImageReport| image.verdict == Verdict::Incomplete;
     let code = match report.verdict() {
         _ if report.images.iter().any(incomplete) => NOT_JUDGED,

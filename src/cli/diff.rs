@@ -10,7 +10,7 @@ use super::formats::DiffFormat;
 use super::images::{ReadingArguments, finish, requests};
 use super::interrupt::Stop;
 use super::output::{self, OutputArguments};
-use super::policy::{ImagePolicyArguments, NOT_JUDGED};
+use super::policy::{ImagePolicyArguments, NOT_JUDGED, WriteBaselineArgument};
 
 /// Arguments of `imgcheck diff`.
 #[derive(Debug, Args)]
@@ -29,6 +29,8 @@ pub struct DiffArguments {
     #[command(flatten)]
     policy: ImagePolicyArguments,
     #[command(flatten)]
+    write_baseline: WriteBaselineArgument,
+    #[command(flatten)]
     output: OutputArguments<DiffFormat>,
 }
 
@@ -39,6 +41,7 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
     let (reading, policy, output) = (&arguments.reading, &arguments.policy, &arguments.output);
     output.validate(&requests(&names))?;
     let checker = policy.apply(reading.apply(Checker::builder())?)?;
+    let checker = arguments.write_baseline.apply(checker);
     let reader = reading.start(checker, &names, arguments.quiet, &[])?;
     let mut images = Vec::new();
     for request in &reader.requests {
@@ -67,7 +70,9 @@ pub fn run(arguments: &DiffArguments) -> Result<ExitCode, Stop> {
         Format::Text if arguments.quiet && !is_problem => Ok(String::new()),
         format => comparison.render(format, output.width()),
     })?;
-    policy.write_baseline(true, arguments.quiet, || comparison.baseline())?;
+    arguments
+        .write_baseline
+        .write(true, arguments.quiet, || comparison.baseline())?;
     Ok(ExitCode::from(match to.verdict {
         Verdict::Incomplete => NOT_JUDGED,
         _ => u8::from(failed),

@@ -12,7 +12,7 @@ use super::images::finish;
 use super::interrupt::{GRACE, Run, Stop};
 use super::limits::LimitArguments;
 use super::output::OutputArguments;
-use super::policy::{PolicyArguments, today};
+use super::policy::{PolicyArguments, WriteBaselineArgument, today};
 use super::view::ViewArguments;
 
 /// Arguments of `imgcheck lint`.
@@ -57,6 +57,8 @@ pub struct LintArguments {
     limits: LimitArguments,
     #[command(flatten)]
     policy: PolicyArguments,
+    #[command(flatten)]
+    write_baseline: WriteBaselineArgument,
     #[command(flatten)]
     view: ViewArguments,
     #[command(flatten)]
@@ -111,14 +113,15 @@ pub fn run(arguments: &LintArguments) -> Result<ExitCode, Stop> {
         .collect();
     arguments.output.validate(&inputs)?;
     let checker = arguments.limits.apply(Checker::builder());
-    let checker = Arc::new(arguments.policy.apply(checker)?.build()?);
+    let checker = arguments.policy.apply(checker)?;
+    let checker = Arc::new(arguments.write_baseline.apply(checker).build()?);
     let run = Run::start(&checker, GRACE, || ())?;
     let report = checker.lint(&request(arguments), today(), &run.cancellation());
     run.check()?;
     let report = report?;
     formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
-    arguments.policy.write_baseline(
+    arguments.write_baseline.write(
         report.errors.is_empty(),
         arguments.view.is_quiet(),
         baseline,

@@ -124,14 +124,6 @@ pub struct PolicyArguments {
     /// A JSON report will do, too.
     #[arg(long, value_name = "FILE", env = "IMGCHECK_BASELINE")]
     baseline: Option<PathBuf>,
-    /// Write all findings to this file for --baseline, and exit with 0
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "IMGCHECK_WRITE_BASELINE",
-        hide_short_help = true
-    )]
-    write_baseline: Option<PathBuf>,
 }
 
 impl PolicyArguments {
@@ -142,19 +134,41 @@ impl PolicyArguments {
     pub fn apply(&self, checker: CheckerBuilder) -> Result<CheckerBuilder> {
         let checker = self.config.apply(checker)?;
         let checker = self.fail_on.apply(self.rules.apply(checker));
-        Ok(match (&self.write_baseline, &self.baseline) {
-            // All findings are written, whether they are known or not, and none of them fails.
-            (Some(_), _) => checker.without_baseline().fail_on(None),
-            (None, Some(path)) => checker.baseline(path),
-            (None, None) => checker,
+        Ok(match &self.baseline {
+            Some(path) => checker.baseline(path),
+            None => checker,
         })
+    }
+}
+
+/// The file of known findings to write. Commands whose verdict others rely on do not have it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Rules and policy")]
+pub struct WriteBaselineArgument {
+    /// Write all findings to this file for --baseline, and exit with 0
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "IMGCHECK_WRITE_BASELINE",
+        hide_short_help = true
+    )]
+    write_baseline: Option<PathBuf>,
+}
+
+impl WriteBaselineArgument {
+    /// If the file is to be written, findings are reported whether they are known or not, and none of them fails.
+    pub fn apply(&self, checker: CheckerBuilder) -> CheckerBuilder {
+        match self.write_baseline {
+            Some(_) => checker.without_baseline().fail_on(None),
+            None => checker,
+        }
     }
 
     /// Writes the file of `--write-baseline`, if it is given and everything was read.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write_baseline(
+    pub fn write(
         &self,
         all_read: bool,
         quiet: bool,
@@ -236,16 +250,6 @@ impl ImagePolicyArguments {
     /// Whether `--gpu` or `--driver` is given.
     pub fn names_targets(&self) -> bool {
         !self.gpu.is_empty() || self.driver.is_some()
-    }
-
-    /// Same as [`PolicyArguments::write_baseline`].
-    pub fn write_baseline(
-        &self,
-        all_read: bool,
-        quiet: bool,
-        baseline: impl FnOnce() -> Result<(String, usize)>,
-    ) -> Result<()> {
-        self.policy.write_baseline(all_read, quiet, baseline)
     }
 }
 

@@ -12,7 +12,7 @@ use super::formats::{self, CheckFormat};
 use super::images::{ReadingArguments, finish, finish_reading};
 use super::interrupt::Stop;
 use super::output::OutputArguments;
-use super::policy::{ImagePolicyArguments, NOT_JUDGED};
+use super::policy::{ImagePolicyArguments, NOT_JUDGED, WriteBaselineArgument};
 use super::view::ViewArguments;
 
 /// Arguments of `imgcheck preflight`.
@@ -68,6 +68,8 @@ pub struct PreflightArguments {
     #[command(flatten)]
     policy: ImagePolicyArguments,
     #[command(flatten)]
+    write_baseline: WriteBaselineArgument,
+    #[command(flatten)]
     view: ViewArguments,
     #[command(flatten)]
     output: OutputArguments<CheckFormat>,
@@ -94,13 +96,14 @@ pub fn run(arguments: &PreflightArguments) -> Result<ExitCode, Stop> {
     }
     let checker = Checker::builder().loader_trees(arguments.output.includes(CheckFormat::Html));
     let checker = policy.apply(reading.apply(checker)?)?;
+    let checker = arguments.write_baseline.apply(checker);
     let (checker, run, make) = reading.begin(checker, arguments.view.is_quiet())?;
     let report = checker.preflight(&arguments.request().reading(make));
     finish_reading(&checker, &run)?;
     let report = report?;
     formats::write(&arguments.output, &arguments.view, &report)?;
     let baseline = || Ok((report.baseline()?, report.baseline_length()));
-    policy.write_baseline(
+    arguments.write_baseline.write(
         report.errors.is_empty(),
         arguments.view.is_quiet(),
         baseline,

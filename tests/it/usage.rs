@@ -16,6 +16,16 @@ fn a_wrong_command_line_is_exit_code_2() {
     failure(2, &["check", "--fail-on", "sometimes", MISLABELLED]);
 }
 
+/// Others rely on their verdicts, which a run that writes a baseline does not give.
+#[test]
+fn what_signs_verifies_or_sweeps_writes_no_baseline() {
+    for command in [&["attest"][..], &["verify"], &["sweep", "judge"]] {
+        let arguments = [command, &[HONEST, "--write-baseline", "known.json"]].concat();
+        let error = failure(2, &arguments);
+        assert!(error.contains("--write-baseline"), "{command:?}: {error}");
+    }
+}
+
 #[test]
 fn the_error_of_a_reference_has_its_help_on_a_line_of_its_own() {
     let output = imgcheck().args(["claims", "Bad Ref!!"]).output().unwrap();
