@@ -14,7 +14,7 @@ use crate::program::{check, faults, imgcheck, only_image, repository};
 /// Its `libtorch_cuda.so` has containers with the architectures of the real one; its process loads CUDA 12.8.
 const SAMPLE: &str = "testdata/sample/pytorch-pytorch-2.8.0-cuda12.8-cudnn9-runtime.tar";
 /// A GPU of each generation that PyTorch 2.8.0 for CUDA 12.8 was built for.
-const COVERED: &str = "V100,T4,A100,A10,L4,RTX 4090,H100,GH200,B200,B300,RTX 5090,DGX Spark";
+const COVERED: &str = "V100,T4,A100,A10,L4,RTX 4090,H100,H200,B200,B300,RTX 5090";
 
 fn sample(arguments: &[&str]) -> (i32, Value) {
     check(&repository(SAMPLE), arguments)
@@ -53,10 +53,22 @@ fn gpus_that_are_covered_give_no_finding() {
             .find(|(gpu, _)| gpu == name)
             .map(|(_, by)| by.as_str())
     };
-    assert_eq!(found.len(), 12);
+    assert_eq!(found.len(), 11);
     assert_eq!(of("L4"), Some("sm_86"));
     assert_eq!(of("B300"), Some("sm_100"));
-    assert_eq!(of("GB10 (DGX Spark)"), Some("sm_120"));
+}
+
+/// The code for it fits, and the image does not start.
+#[test]
+fn a_gpu_of_arm_machines_is_an_error_for_an_image_of_amd64() {
+    let (code, report) = sample(&["--gpu", "GH200,DGX Spark"]);
+    assert_eq!(
+        (code, faults(&report)),
+        (1, vec!["gpu-wrong-machine".to_owned()])
+    );
+    let found = torch_on(&report);
+    let by = found.iter().map(|(_, by)| by.as_str());
+    assert_eq!(by.collect::<Vec<_>>(), ["sm_90", "sm_120"]);
 }
 
 #[test]

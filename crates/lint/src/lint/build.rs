@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::context::{Context, Neighbour};
+use super::context::{Context, Neighbour, joined};
 use super::dockerfile::{self, Build};
 use super::facts::{SearchDirectory, Stage};
 use super::text::Text;
@@ -47,14 +47,6 @@ pub fn stages(text: &Text<'_>, context: &Context<'_>, request: &Request) -> Resu
     let name = context.name(&path);
     let dockerfile = context.text(&name, &content)?;
     read(text, &dockerfile, &inner, request)
-}
-
-/// A path in a directory; empty for the directory of the file.
-pub fn joined(directory: &str, path: &str) -> String {
-    match directory.is_empty() || path.starts_with('/') {
-        true => simplified(path),
-        false => simplified(&format!("{directory}/{path}")),
-    }
 }
 
 fn read(

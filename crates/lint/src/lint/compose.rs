@@ -14,6 +14,7 @@ use super::form;
 use super::kind::FileKind;
 use super::text::Text;
 use super::variables::{Expanded, interpolate};
+use files::Place;
 use imgcheck_base::document::{self, Node, Value};
 use imgcheck_base::error::Result;
 use imgcheck_base::lexical::name_of;
@@ -54,11 +55,8 @@ type Variables = BTreeMap<String, String>;
 
 /// A Compose file whose services are read.
 struct File<'f> {
-    text: &'f Text<'f>,
-    context: &'f Context<'f>,
+    place: Place<'f>,
     variables: &'f Variables,
-    /// How many other files lead to it.
-    depth: usize,
 }
 
 /// Reads a Compose file, with the variables and the other file that Compose reads without being told, and those that it names.
@@ -81,15 +79,18 @@ fn read_nested(text: &Text<'_>, context: &Context<'_>, depth: usize) -> Result<V
         Neighbour::Unread | Neighbour::Missing => Variables::new(),
     };
     let file = File {
-        text,
-        context,
+        place: Place {
+            text,
+            context,
+            depth,
+        },
         variables: &variables,
-        depth,
     };
     let services = documents.iter().filter_map(services);
     let services = services.flat_map(Node::entries).map(|(_, service)| service);
     let mut stages = Vec::new();
-    for path in documents.iter().flat_map(files::included) {
+    let included = documents.iter().flat_map(files::included);
+    for path in included.take(MAX_SERVICES) {
         build::append(&mut stages, file.include(path)?);
     }
     for service in services.take(MAX_SERVICES) {
@@ -101,16 +102,42 @@ fn read_nested(text: &Text<'_>, context: &Context<'_>, depth: usize) -> Result<V
 impl File<'_> {
     /// What a service builds, or the image that it is.
     fn service(&self, service: &Node) -> Result<Vec<Stage>> {
+        let (text, context) = (self.place.text, self.place.context);
         if let Some(section) = service.get("build") {
-            let request = request(self.text, section, self.variables);
-            return build::stages(self.text, self.context, &request);
+            let request = request(text, section, self.variables);
+            return build::stages(text, context, &request);
         }
         if let Some(image) = service.get("image") {
-            return Ok(pulled(self.text, image, self.variables));
+            return Ok(pulled(text, image, self.variables));
         }
         let extended = service.get("extends");
         let other = extended.and_then(|it| Some((it.get("file")?, it.text_of("service")?)));
         other.map_or(Ok(Vec::new()), |(path, name)| self.extend(path, name))
+    }
+
+    /// The stages of another file.
+    fn include(&self, path: &Node) -> Result<Vec<Stage>> {
+        let depth = self.place.depth + 1;
+        let read = |text: &Text<'_>, context: &Context<'_>| read_nested(text, context, depth);
+        self.place.follow(path, read)
+    }
+
+    /// The stages of a service of another file.
+    fn extend(&self, path: &Node, name: &str) -> Result<Vec<Stage>> {
+        self.place.follow(path, |text, context| {
+            let documents = document::read(text.name, text.text)?;
+            let mut services = documents.iter().filter_map(services);
+            let place = Place {
+                text,
+                context,
+                depth: self.place.depth + 1,
+            };
+            let variables = self.variables;
+            match services.find_map(|it| it.get(name)) {
+                Some(service) => File { place, variables }.service(service),
+                None => Ok(vec![build::unread(self.place.text, name, &path.span)]),
+            }
+        })
     }
 }
 

@@ -162,3 +162,11 @@ impl<'c> Context<'c> {
         (self.read.get() <= MAX_NEIGHBOURS).then_some(found)
     }
 }
+
+/// A path in a directory; empty for the directory of the file.
+pub fn joined(directory: &str, path: &str) -> String {
+    match directory.is_empty() || path.starts_with('/') {
+        true => simplified(path),
+        false => simplified(&format!("{directory}/{path}")),
+    }
+}

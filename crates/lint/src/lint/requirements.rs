@@ -3,8 +3,7 @@
 mod line;
 mod options;
 
-use super::build::joined;
-use super::context::{Context, Neighbour};
+use super::context::{Context, Neighbour, joined};
 use super::facts::{Pin, SearchDirectory, Stage};
 use super::pin::{self, Index};
 use super::stage::{MAX_PINS, Recorder, constrain, only};

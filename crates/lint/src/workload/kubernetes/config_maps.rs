@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::fields::number;
 use super::reader::Reader;
 use super::security_context::SecurityContext;
 use crate::workload::shape::volume;
@@ -42,7 +43,7 @@ pub(super) fn mounted(
 fn files(source: &Node, reader: &Reader) -> Option<BTreeMap<String, ConfigMapFile>> {
     let name = source.text_of("name")?;
     let data = reader.objects.data("ConfigMap", reader.namespace, name)?;
-    let default = source.get("defaultMode").map_or(Some(MODE), mode)?;
+    let default = source.get("defaultMode").map_or(Some(MODE), number)?;
     let file = |key: &str, path: &str, mode: u32| {
         let text = data.get(key)?.clone();
         let is_path = path.split('/').all(|it| !["", ".", ".."].contains(&it));
@@ -52,7 +53,7 @@ fn files(source: &Node, reader: &Reader) -> Option<BTreeMap<String, ConfigMapFil
         None => data.keys().map(|key| file(key, key, default)).collect(),
         Some(_) => {
             let items = source.items_of("items").map(|item| {
-                let mode = item.get("mode").map_or(Some(default), mode)?;
+                let mode = item.get("mode").map_or(Some(default), number)?;
                 file(item.text_of("key")?, item.text_of("path")?, mode)
             });
             items.collect()
@@ -65,14 +66,4 @@ fn files(source: &Node, reader: &Reader) -> Option<BTreeMap<String, ConfigMapFil
 /// pkg/volume/volume_linux.go), and execute it if its mode says so.
 fn for_groups(mode: u32) -> u32 {
     mode | 0o444 | (mode & 0o010) >> 3
-}
-
-/// Permission bits as YAML 1.1 writes numbers: `0755`, `0o755` or 493.
-pub(super) fn mode(node: &Node) -> Option<u32> {
-    let text = node.text()?;
-    let octal = text.strip_prefix("0o").or(text.strip_prefix('0'));
-    match octal.filter(|it| !it.is_empty()) {
-        Some(octal) => u32::from_str_radix(octal, 8).ok(),
-        None => text.parse().ok(),
-    }
 }

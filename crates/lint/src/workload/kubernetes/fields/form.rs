@@ -5,10 +5,9 @@
 
 use serde::Deserialize;
 
-use super::scalar::Kind;
+use super::refusal::Refusal;
+use super::scalar::{Kind, number};
 use super::schedule;
-use super::values::Refusal;
-use crate::workload::kubernetes::config_maps;
 use crate::workload::kubernetes::quantity::Quantity;
 use crate::workload::text::{is_final, is_label};
 use imgcheck_base::document::Node;
@@ -55,7 +54,7 @@ impl Form {
 
     fn says(self, text: &str, node: &Node, kind: Kind) -> Option<String> {
         match self {
-            Form::Mode => (config_maps::mode(node) > Some(MODES))
+            Form::Mode => (number(node) > Some(MODES))
                 .then(|| "must be a number between 0 and 0777 (octal), both inclusive".to_owned()),
             Form::Path => path(text),
             Form::Percent => {

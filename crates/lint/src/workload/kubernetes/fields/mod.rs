@@ -5,6 +5,7 @@
 //! (`--validate=strict`).
 
 mod form;
+mod refusal;
 mod relations;
 mod scalar;
 mod schedule;
@@ -20,12 +21,11 @@ use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_base::error::Result;
 use imgcheck_model::knowledge::{OnFirstUse, table};
-use search::Search;
+pub(super) use refusal::MOST;
+pub(super) use scalar::number;
+use search::{Search, Types};
 use values::Values;
 pub(super) use values::quoted;
-
-/// The most refused fields of an object that are kept.
-pub(super) const MOST: usize = 20;
 
 /// `rules/knowledge/kubernetes-fields.yaml`.
 #[derive(Debug, Deserialize)]
@@ -34,9 +34,6 @@ pub(super) struct Fields {
     objects: BTreeMap<String, Vec<String>>,
     types: Types,
 }
-
-/// The fields of each type with the words for their types, such as `required list string`.
-type Types = BTreeMap<String, BTreeMap<String, String>>;
 
 impl Fields {
     /// The built-in table, which is read on first use.

@@ -4,10 +4,12 @@
 
 use std::collections::BTreeSet;
 
-use super::values::Refusal;
+use super::refusal::Refusal;
 use crate::workload::text::is_final;
 use imgcheck_base::document::Node;
 
+/// What a probe does; its other fields say when.
+const HANDLERS: [&str; 4] = ["exec", "grpc", "httpGet", "tcpSocket"];
 /// The fields with the probes of a container.
 const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
 
@@ -17,16 +19,16 @@ pub(super) fn refused<'n>(kind: &str, map: &'n Node) -> Vec<Refusal<'n>> {
         "Container" => container(map),
         "DeploymentStrategy" => strategy(map),
         "EnvVar" => variable(map),
-        "EnvVarSource" => one_of(map, "sources"),
+        "EnvVarSource" => one_of(map, |_| true, "source"),
         "LabelSelectorRequirement" | "NodeSelectorRequirement" => requirement(map),
-        "LifecycleHandler" => one_of(map, "handlers"),
+        "LifecycleHandler" => one_of(map, |_| true, "handler type"),
         "NodeSelector" => node_selector(map),
         "PodSpec" => pod(map),
-        "Probe" => probe(map),
+        "Probe" => one_of(map, |it| HANDLERS.contains(&it), "handler type"),
         "RollingUpdateDeployment" => rolling_update(map),
         "SecurityContext" => security_context(map),
         "Toleration" => toleration(map),
-        "Volume" => volume(map),
+        "Volume" => at_most_one(map, |it| it != "name", "volume type"),
         _ => Vec::new(),
     }
 }
@@ -41,31 +43,26 @@ fn text<'n>(map: &'n Node, field: &str) -> Option<&'n str> {
         .filter(|it| !it.is_empty() && is_final(it))
 }
 
-/// A map in which exactly one field has a value.
-fn one_of<'n>(map: &'n Node, what: &str) -> Vec<Refusal<'n>> {
+/// A map in which exactly one of these fields has a value.
+fn one_of<'n>(map: &'n Node, is_one: impl Fn(&str) -> bool, what: &str) -> Vec<Refusal<'n>> {
     let fields = map.entries().filter_map(|(key, _)| key.text());
-    let mut given = fields.filter_map(|it| Some((it, map.get(it)?)));
-    match (given.next(), given.next()) {
-        (None, _) => vec![refusal("", map, &format!("must specify one of its {what}"))],
-        (Some((one, _)), Some((other, node))) => {
-            let says = format!("beside `{one}`: may not specify more than 1 of its {what}");
-            vec![refusal(&format!(".{other}"), node, &says)]
-        }
-        _ => Vec::new(),
+    let given = fields.filter(|it| is_one(it) && map.get(it).is_some());
+    match given.count() {
+        0 => vec![refusal("", map, &format!("must specify a {what}"))],
+        _ => at_most_one(map, is_one, what),
     }
 }
 
-fn probe(map: &Node) -> Vec<Refusal<'_>> {
-    const HANDLERS: [&str; 4] = ["exec", "grpc", "httpGet", "tcpSocket"];
-    let mut given = HANDLERS.iter().filter_map(|it| Some((it, map.get(it)?)));
-    match (given.next(), given.next()) {
-        (None, _) => vec![refusal("", map, "must specify a handler type")],
-        (Some((one, _)), Some((other, node))) => {
-            let says = format!("beside `{one}`: may not specify more than 1 handler type");
-            vec![refusal(&format!(".{other}"), node, &says)]
-        }
-        _ => Vec::new(),
-    }
+/// A map in which no two of these fields have a value.
+fn at_most_one<'n>(map: &'n Node, is_one: impl Fn(&str) -> bool, what: &str) -> Vec<Refusal<'n>> {
+    let fields = map.entries().filter_map(|(key, _)| key.text());
+    let mut given = fields.filter_map(|it| Some((it, map.get(it).filter(|_| is_one(it))?)));
+    let two = given.next().zip(given.next());
+    let found = two.map(|((one, _), (other, node))| {
+        let says = format!("beside `{one}`: may not specify more than 1 {what}");
+        refusal(&format!(".{other}"), node, &says)
+    });
+    found.into_iter().collect()
 }
 
 fn variable(map: &Node) -> Vec<Refusal<'_>> {
@@ -74,20 +71,6 @@ fn variable(map: &Node) -> Vec<Refusal<'_>> {
     let source = map.get("valueFrom").filter(|_| has_value);
     let says = "may not be specified when `value` is not empty";
     let found = source.map(|it| refusal(".valueFrom", it, says));
-    found.into_iter().collect()
-}
-
-fn volume(map: &Node) -> Vec<Refusal<'_>> {
-    let is_source = |it: &&(Node, Node)| {
-        it.0.text() != Some("name") && map.get(it.0.text().unwrap_or_default()).is_some()
-    };
-    let mut sources = map.entries().filter(is_source);
-    let two = sources.next().zip(sources.next());
-    let found = two.map(|((one, _), (_, other))| {
-        let one = one.text().unwrap_or_default();
-        let says = format!("beside `{one}`: may not specify more than 1 volume type");
-        refusal("", other, &says)
-    });
     found.into_iter().collect()
 }
 

@@ -63,6 +63,16 @@ pub(super) fn kind_of(node: &Node, manifest: &Manifest) -> Kind {
     }
 }
 
+/// A number as YAML 1.1 writes it: 493, or octal `0755` and `0o755`.
+pub(in crate::workload::kubernetes) fn number(node: &Node) -> Option<u32> {
+    let text = node.text()?;
+    let octal = text.strip_prefix("0o").or(text.strip_prefix('0'));
+    match octal.filter(|it| !it.is_empty()) {
+        Some(octal) => u32::from_str_radix(octal, 8).ok(),
+        None => text.parse().ok(),
+    }
+}
+
 /// Whether what is written before a value is the first line of a block scalar: `key: |-`.
 fn is_block_header(before: &str) -> bool {
     let end = before.trim_end().len();

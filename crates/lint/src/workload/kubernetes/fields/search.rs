@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use super::refusal::{MOST, Refusal};
+use super::relations;
 use super::scalar::{Kind, kind_of};
-use super::values::{Refusal, Values};
-use super::{MOST, Types, relations};
+use super::values::Values;
 use crate::workload::facts::RefusedField;
 use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_base::spelling::nearest;
+
+/// The fields of each type with the words for their types, such as `required list string`.
+pub(super) type Types = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The longest value that is shown.
 const LONGEST: usize = 60;

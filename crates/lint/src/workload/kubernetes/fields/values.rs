@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::form::Form;
-use super::scalar::Kind;
-use crate::workload::kubernetes::config_maps;
+use super::refusal::Refusal;
+use super::scalar::{Kind, number};
 use crate::workload::text::is_final;
 use imgcheck_base::document::Node;
 use imgcheck_base::error::Result;
@@ -27,9 +27,6 @@ struct Bounds {
     from: i64,
     to: Option<i64>,
 }
-
-/// A value that is refused: its path below the field, and what the API server says.
-pub(super) type Refusal<'n> = (String, &'n Node, String);
 
 impl Values {
     /// The built-in table, which is read on first use.
@@ -87,7 +84,7 @@ impl Bounds {
         // Octal numbers are positive.
         let number = match text.starts_with('-') {
             true => text.parse().ok()?,
-            false => i64::from(config_maps::mode(node)?),
+            false => i64::from(number(node)?),
         };
         let is_outside = number < self.from || self.to.is_some_and(|it| number > it);
         is_outside.then(|| match self.to {
