@@ -23,7 +23,7 @@ impl Sources {
         self.settings = settings::all(&self.stages)?;
         self.source_builds = source_builds::all(&self.stages, &self.kind)?;
         let mut pins = self.stages.iter().flat_map(|stage| &stage.pins);
-        if pins.all(|pin| pin.component.is_empty()) {
+        if pins.all(|pin| pin.component.is_empty() && !pin.only_index) {
             return Ok(());
         }
         let knowledge = PinKnowledge::builtin()?;

@@ -94,7 +94,7 @@ impl Replacement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeverBuilt {
-    /// What no build is for: `variant` (the CUDA) or `python`; `wheel`, a file for another Python; or `release`, a version that was never released.
+    /// What no build is for: `variant` (the CUDA) or `python`; `wheel`, a file for another Python; `release`, a version that was never released; `channel`, a release after the last one of conda's channel pytorch; or `extra`, an extra that the release does not have.
     pub kind: String,
     /// The name of the package.
     pub name: String,
@@ -184,7 +184,7 @@ pub struct SystemLibrary {
 #[serde(deny_unknown_fields)]
 pub struct IndexFault {
     /// Why: `label` (PyPI has no versions with a label), `other` (the index has builds for another CUDA), `nightly` (the index no longer has this
-    /// build), `builder` (uv chooses the build by the driver of the machine that builds the image).
+    /// build), `absent` (the index of PyTorch builds, the only one, does not have the package), `builder` (uv chooses the build by the driver of the machine that builds the image).
     pub kind: String,
     /// The name of the package.
     pub name: String,

@@ -20,7 +20,11 @@ pub fn all(stages: &[Stage], kind: &str, knowledge: &PinKnowledge) -> Vec<IndexF
         let pins = Stage::installed_by_pip(stage);
         let faults = pins.filter_map(move |pin| {
             let unlabelled = || without_label(stage, pin, knowledge).filter(|_| is_command);
-            let other = || other_label(pin, knowledge).or_else(|| removed(pin, knowledge));
+            let other = || {
+                other_label(pin, knowledge)
+                    .or_else(|| removed(pin, knowledge))
+                    .or_else(|| absent(stage, pin, knowledge, is_command))
+            };
             unlabelled()
                 .or_else(other)
                 .or_else(|| of_builder(pin, knowledge))
@@ -58,6 +62,31 @@ fn other_label(pin: &Pin, knowledge: &PinKnowledge) -> Option<IndexFault> {
     let is_of_publisher = index.contains(&knowledge.partners.index_address);
     let is_other = is_of_publisher && is_label(name) && is_label(label) && name != label;
     is_other.then(|| IndexFault::new("other", Severity::Error, pin))
+}
+
+/// A package of others that only an index of the publisher is asked for. A command may name another index for a list, and an image of somebody else may
+/// have the package.
+fn absent(
+    stage: &Stage,
+    pin: &Pin,
+    knowledge: &PinKnowledge,
+    is_command: bool,
+) -> Option<IndexFault> {
+    let index = pin
+        .index
+        .as_deref()
+        .filter(|_| pin.only_index && !pin.uv && !pin.conditional)?;
+    let base = stage.base.as_ref();
+    let is_known = base.is_none_or(|base| knowledge.base_images(&base.repository).is_some());
+    let is_of_publisher = index.contains(&knowledge.partners.index_address);
+    let is_absent = knowledge.partners.not_on_index.contains(&pin.name);
+    let is_named = !pin.specifier.starts_with('@');
+    let severity = match is_command {
+        true => Severity::Error,
+        false => Severity::Warning,
+    };
+    (is_known && is_of_publisher && is_absent && is_named)
+        .then(|| IndexFault::new("absent", severity, pin))
 }
 
 /// A nightly build of a release that two others followed: the index keeps the newest.

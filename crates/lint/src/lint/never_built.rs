@@ -28,8 +28,16 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let refused = stages
         .iter()
         .flat_map(|stage| refused_by_python(stage, knowledge));
+    let after_channel = stages
+        .iter()
+        .flat_map(|stage| after_channel(stage, knowledge));
+    let without_extra = stages
+        .iter()
+        .flat_map(|stage| without_extra(stage, knowledge));
     for_cuda
         .chain(unreleased)
+        .chain(after_channel)
+        .chain(without_extra)
         .chain(for_python)
         .chain(wheels)
         .chain(others)
@@ -114,6 +122,44 @@ fn never_released(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
         is_none.then(|| NeverBuilt::new("release", Severity::Error, pin, version, beside))
     };
     certain.filter_map(fault).collect()
+}
+
+/// Releases of the framework after the last one of its channel of conda. Unless the package names the channel, conda may find another build in its
+/// default channel.
+fn after_channel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
+    let conda = &knowledge.partners.conda;
+    let pins = stage.pins.iter().filter(|pin| {
+        let is_certain = pin.manager == "conda" && !pin.conditional && !pin.constraint;
+        is_certain && knowledge.is_framework(pin) && knowledge.is_on_channel(pin)
+    });
+    let fault = |pin: &Pin| {
+        let version = pin.version.as_deref().filter(|it| is_release(it))?;
+        let severity = match pin.text.contains("::") {
+            true => Severity::Error,
+            false => Severity::Warning,
+        };
+        let last = vec![conda.to.clone()];
+        (newer(version, &conda.to) == Some(true))
+            .then(|| NeverBuilt::new("channel", severity, pin, version, last))
+    };
+    pins.filter_map(fault).collect()
+}
+
+/// Extras that a release no longer has: pip warns, and installs the package without them.
+fn without_extra(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
+    let exact = stage.pins.iter().filter(|pin| {
+        let is_certain = pin.manager == "pip" && !pin.conditional && !pin.constraint;
+        is_certain && pin.specifier.starts_with("==")
+    });
+    let faults = exact.flat_map(|pin| {
+        let version = pin.version.as_deref().unwrap_or_default();
+        let removed = knowledge.removed_extras(pin, version);
+        removed.map(|row| {
+            let instead = vec![row.instead.clone()];
+            NeverBuilt::new("extra", Severity::Error, pin, &row.extra, instead)
+        })
+    });
+    faults.collect()
 }
 
 /// Wheel files that do not fit the Python of the stage.

@@ -25,9 +25,13 @@ impl Index {
     /// Sets the origin of a package.
     pub fn apply(&self, pin: &mut Pin) {
         let all = || self.instead.iter().chain(&self.besides);
+        // What an index beside PyPI does not have comes from PyPI.
+        let is_pytorch = OF_PYTORCH.contains(&pin.name.as_str());
+        let besides = self.besides.iter();
+        let besides = besides.filter(|url| !is_pytorch || !is_of_nvidia(url));
         let named = all()
             .find(|url| cuda_of_url(url).is_some())
-            .or_else(|| all().next());
+            .or_else(|| self.instead.iter().chain(besides).next());
         let backend = self.backend.as_deref();
         if pin.cuda.is_none() {
             let cuda =
@@ -51,6 +55,9 @@ impl Index {
         pin.only_index = backend.is_some() || only_own || first_own;
     }
 }
+
+/// The packages that NVIDIA's indexes lack: <https://pypi.nvidia.com> lists NVIDIA's own.
+const OF_PYTORCH: &[&str] = &["torch", "torchaudio", "torchvision"];
 
 /// Whether an index has PyTorch builds and is not a mirror of PyPI, judging by its address.
 fn has_only_pytorch(url: &str) -> bool {

@@ -8,10 +8,11 @@ use serde_json::Value;
 use super::facts::{Base, Pin, Stage};
 use super::pin_tables::{
     BaseImages, CudaBuilds, CudaCheck, LibraryNeed, NvidiaPins, Partner, Partners, Release,
-    Requirement, WheelTags, is_in,
+    RemovedExtra, Requirement, WheelTags, is_in,
 };
 use imgcheck_base::error::{Error, Result};
 use imgcheck_base::version::meets;
+use imgcheck_base::version::requirement::normalized;
 use imgcheck_model::knowledge::{OnFirstUse, table};
 
 /// The partners of a framework, with the tables that `rules/knowledge/partners.yaml` names.
@@ -29,8 +30,10 @@ pub struct PinKnowledge {
     cuda_checks: Vec<CudaCheck>,
     /// Which wheels releases have on PyPI.
     wheel_tags: Vec<WheelTags>,
-    /// What releases require of NVIDIA's packages.
+    /// What releases require of NVIDIA's packages, and of a few others.
     nvidia_pins: Vec<NvidiaPins>,
+    /// Extras that releases do not have.
+    removed_extras: Vec<RemovedExtra>,
     /// By partner, what each of its releases requires, oldest first.
     requirements: HashMap<String, Vec<Requirement>>,
 }
@@ -66,9 +69,11 @@ impl PinKnowledge {
         let requirements = requirements.collect::<Result<_>>()?;
         let Releases { releases } = table(&partners.releases)?;
         let needs = rows(&lists, "needs")?;
-        let nvidia_pins = rows(&lists, "nvidia_pins")?;
+        let mut nvidia_pins: Vec<NvidiaPins> = rows(&lists, "nvidia_pins")?;
+        nvidia_pins.extend(rows::<Vec<NvidiaPins>>(&lists, "required_pins")?);
         Ok(PinKnowledge {
             wheel_tags: rows(&lists, "wheel_tags")?,
+            removed_extras: rows(&lists, "removed_extras")?,
             cuda_builds: rows(&lists, "cuda_builds")?,
             cuda_checks: rows(&lists, "cuda_checks")?,
             needs,
@@ -105,7 +110,7 @@ impl PinKnowledge {
         with_build.map(|row| row.releases.clone()).collect()
     }
 
-    /// What a package requires of NVIDIA's packages with its extras, in all its releases.
+    /// What a package requires of NVIDIA's packages and a few others with its extras, in all its releases.
     pub fn nvidia_pins(&self, pin: &Pin) -> impl Iterator<Item = &NvidiaPins> {
         let has = move |extra: &str| extra.is_empty() || pin.extras.iter().any(|it| it == extra);
         let plugin = move |row: &NvidiaPins| {
@@ -118,6 +123,17 @@ impl PinKnowledge {
         };
         let rows = self.nvidia_pins.iter();
         rows.filter(move |row| (row.package == pin.name && has(&row.extra)) || plugin(row))
+    }
+
+    /// The extras of a package that its release does not have.
+    pub fn removed_extras(&self, pin: &Pin, version: &str) -> impl Iterator<Item = &RemovedExtra> {
+        let rows = self.removed_extras.iter();
+        rows.filter(move |row| {
+            let mut extras = pin.extras.iter().map(|it| normalized(it));
+            row.package == pin.name
+                && is_in(version, &row.releases)
+                && extras.any(|it| it == row.extra)
+        })
     }
 
     /// Whether a package is a library that the framework requires in one version.

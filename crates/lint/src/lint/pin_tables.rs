@@ -31,6 +31,7 @@ pub struct Partners {
     pub base_images: Vec<BaseImages>,
     pub library_packages: Vec<LibraryPackage>,
     pub requires_framework: Vec<String>,
+    pub not_on_index: Vec<String>,
     pub plugins: Vec<Plugin>,
 }
 
@@ -51,6 +52,15 @@ pub struct WheelTags {
     pub python: Option<PythonRange>,
     /// Whether there is a source distribution, too.
     pub sdist: bool,
+}
+
+/// An extra that releases of a package no longer have, and the one to use instead.
+#[derive(Debug, Deserialize)]
+pub struct RemovedExtra {
+    pub package: String,
+    pub extra: String,
+    pub releases: String,
+    pub instead: String,
 }
 
 /// The CUDA releases that a package has a library for; it loads the one for the CUDA of the framework.

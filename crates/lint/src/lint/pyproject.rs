@@ -336,10 +336,9 @@ impl<'r> Reader<'r> {
         let mut pin = Pin {
             name: normalized(name),
             manager: "pip".to_owned(),
-            specifier: match version.starts_with(['^', '~']) {
-                _ if other => "@".to_owned(),
-                true => specifier_of(version).unwrap_or_else(|| version.to_owned()),
-                false => version.trim_matches('*').to_owned(),
+            specifier: match other {
+                true => "@".to_owned(),
+                false => specifier_of(version).unwrap_or_else(|| version.to_owned()),
             },
             version: (numbers && plain && !other)
                 .then(|| fixed.split('+').next().unwrap_or(fixed).to_owned()),

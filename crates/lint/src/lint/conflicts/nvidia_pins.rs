@@ -6,6 +6,9 @@ use crate::lint::pin_knowledge::PinKnowledge;
 use imgcheck_base::version::satisfies;
 use imgcheck_model::finding::Severity;
 
+/// Packages of others that the table `required_pins` has requirements on.
+const REQUIRED: &[&str] = &["jaxlib"];
+
 /// What a package asks for.
 struct Requirement<'p> {
     pin: &'p Pin,
@@ -18,8 +21,9 @@ struct Requirement<'p> {
 pub fn conflicts(installed: &[Vec<&Pin>], knowledge: &PinKnowledge) -> Vec<PinConflict> {
     let of_stage = |pins: &Vec<&Pin>| {
         let kept = pins.iter().copied();
-        // Builds with a label, and those of other indexes, require other versions.
-        let is_on_pypi = |pin: &&Pin| pin.index.is_none() && pin.local.is_none();
+        // Builds with a label, and those of other indexes, require other versions. What a pin itself requests is the same everywhere.
+        let is_on_pypi =
+            |pin: &&Pin| is_requested(pin) || (pin.index.is_none() && pin.local.is_none());
         let kept = kept.filter(|pin| pin.manager == "pip" && !pin.replaced && is_on_pypi(pin));
         let all: Vec<Requirement<'_>> = kept.flat_map(|pin| requirements(pin, knowledge)).collect();
         let mut found: Vec<PinConflict> = Vec::new();
@@ -38,6 +42,11 @@ pub fn conflicts(installed: &[Vec<&Pin>], knowledge: &PinKnowledge) -> Vec<PinCo
     installed.iter().flat_map(of_stage).collect()
 }
 
+/// Whether a package is one that others require, and not one that requires others.
+fn is_requested(pin: &Pin) -> bool {
+    pin.name.starts_with("nvidia-") || REQUIRED.contains(&pin.name.as_str())
+}
+
 fn requirements<'p>(pin: &'p Pin, knowledge: &'p PinKnowledge) -> Vec<Requirement<'p>> {
     let Some(version) = pin
         .version
@@ -46,7 +55,7 @@ fn requirements<'p>(pin: &'p Pin, knowledge: &'p PinKnowledge) -> Vec<Requiremen
     else {
         return Vec::new();
     };
-    if pin.name.starts_with("nvidia-") {
+    if is_requested(pin) {
         return vec![Requirement {
             pin,
             package: &pin.name,
