@@ -10,6 +10,7 @@ mod files;
 mod index_configuration;
 mod origins;
 mod packages;
+mod programs;
 mod resolution;
 mod run;
 mod search_path;
@@ -158,6 +159,16 @@ impl<'r> Reader<'r> {
                 }
             }
             Instruction::Run(run) => return self.run(&run),
+            Instruction::Entrypoint(it) => {
+                if let Some(stage) = self.stages.last_mut() {
+                    stage.programs.entrypoint(self.text, &it.arguments);
+                }
+            }
+            Instruction::Cmd(it) => {
+                if let Some(stage) = self.stages.last_mut() {
+                    stage.programs.command(self.text, &it.arguments);
+                }
+            }
             Instruction::Workdir(workdir) => {
                 let span = workdir.arguments.span;
                 if let Some(stage) = self.stages.last() {

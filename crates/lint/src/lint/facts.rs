@@ -42,6 +42,16 @@ pub struct Stage {
     pub system_python: bool,
     /// The first `uv pip` that finds no virtual environment, unless something in the stage or its base image may bring one.
     pub uv_without_environment: Vec<SearchDirectory>,
+    /// The first command that runs pip, as `pip` or `python3 -m pip`, if nothing in the stage before it may bring pip but packages of apt.
+    pub first_pips: Vec<SearchDirectory>,
+    /// Files of requirements that a command installs before the stage has any file but those of a known base image, so that they do not exist.
+    pub uncopied: Vec<SearchDirectory>,
+    /// The program of `ENTRYPOINT`, or else of `CMD`, in the form of a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<SearchDirectory>,
+    /// Whether nothing but packages of apt and Python may bring programs and libraries.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plain_system: bool,
     /// Arguments before the first `FROM` that commands use as versions, and that the stage does not repeat: there they are empty.
     pub unscoped_arguments: Vec<SearchDirectory>,
     /// Components that the stage or its parents remove from the default environment; `*` if it is unknown which.
@@ -72,6 +82,11 @@ pub struct Base {
 }
 
 impl Base {
+    /// Whether it copies files of the build context when an image starts from it (`ONBUILD`), as its tag says.
+    pub fn is_extended_later(&self) -> bool {
+        self.written.contains("onbuild") || self.reference.iter().any(|it| it.contains("onbuild"))
+    }
+
     /// Whether it is an official image of Python.
     pub fn is_python(&self) -> bool {
         matches!(self.repository.as_str(), "python" | "library/python")

@@ -69,5 +69,12 @@ pub fn described(text: &Text<'_>, context: &Context<'_>, described: Described) -
     }
     // The commands run where files may be that are not beside this one.
     state.stage.unread = unread;
-    Ok(state.finish(true))
+    let stage = state.finish(true);
+    // What starts them may bring Python first.
+    Ok(Stage {
+        first_pips: Vec::new(),
+        uncopied: Vec::new(),
+        plain_system: false,
+        ..stage
+    })
 }

@@ -14,6 +14,9 @@ use imgcheck_base::lexical::name_of;
 /// The maximum number of copied files in a stage, including those of its parents.
 const MAX_COPIES: usize = 1000;
 
+/// Kinds of mounts that bring no files of the build context or of an image.
+const NO_FILES: &[&str] = &["cache", "secret", "ssh", "tmpfs"];
+
 /// The maximum number of images that files are copied from.
 const MAX_IMAGES: usize = 64;
 
@@ -36,6 +39,7 @@ impl Reader<'_> {
     pub(super) fn system_pip_files(&mut self, destination: &str) {
         let target = self.of_stage(destination);
         if let Some(stage) = self.stages.last_mut() {
+            stage.has_files = true;
             stage.system_pip_files(&absolute(&stage.directory, &target));
         }
     }
@@ -146,7 +150,11 @@ impl Reader<'_> {
                 .as_ref()
                 .map(|value| value.value.as_ref())
                 .unwrap_or_default();
+            // A bind mount is the default.
+            let is_other = |kind: &&str| settings.contains(&format!("type={kind}"));
+            let is_bind = !NO_FILES.iter().any(is_other);
             if let Some(stage) = self.stages.last_mut() {
+                stage.has_files |= is_bind;
                 stage.system_pip_mount(settings);
                 stage.index_mount(settings);
             }
@@ -160,7 +168,9 @@ impl Reader<'_> {
                 let start = mount.value.as_ref().map_or(0, |it| it.span.start);
                 let at = start + settings.find(&from).unwrap_or(0);
                 self.takes(&from, at..at + from.len())?;
-            } else if let Some(source) = setting(&["source", "src"]) {
+            } else if is_bind {
+                // Without a source it is the whole build context.
+                let source = setting(&["source", "src"]).unwrap_or_else(|| ".".to_owned());
                 let target = setting(&["target", "dst", "destination"]).unwrap_or_default();
                 self.copy((source, target), instruction.clone())?;
             }

@@ -5,6 +5,7 @@ use super::super::facts::{Pin, SearchDirectory};
 use super::super::install::{self, Argument, Install, Project};
 use super::super::lock;
 use super::super::pin;
+use super::super::pin_knowledge::PinKnowledge;
 use super::super::pyproject;
 use super::super::requirements::{self, Gathered};
 use super::super::setup;
@@ -63,11 +64,7 @@ impl State<'_> {
             open.for_each(|pin| pin.conditional = true);
         }
         self.override_pins(text, &install, session, &mut pins)?;
-        for file in unread {
-            if !self.stage.unread.iter().any(|it| it.text == file.text) {
-                self.stage.unread.push(file);
-            }
-        }
+        self.note_missing(unread, !conditional && !session.conditional)?;
         constrain(&mut pins);
         let place = match &install.environment {
             Some(directory) => place(directory),
@@ -112,6 +109,31 @@ impl State<'_> {
                 pin.build_options = install.build_options.clone();
             }
             self.recorder.add(pin, text)?;
+        }
+        Ok(())
+    }
+
+    /// Notes files of requirements that are not read. On a known base image that nothing was added to, they do not exist.
+    fn note_missing(&mut self, unread: Vec<SearchDirectory>, is_certain: bool) -> Result<()> {
+        if unread.is_empty() {
+            return Ok(());
+        }
+        let base = self.stage.base.as_ref();
+        let base = base.filter(|base| !base.is_extended_later());
+        let is_bare = match base.filter(|_| is_certain && !self.may_have_files()) {
+            Some(base) => PinKnowledge::builtin()?
+                .base_images(&base.repository)
+                .is_some(),
+            None => false,
+        };
+        let noted = match is_bare {
+            true => &mut self.stage.uncopied,
+            false => &mut self.stage.unread,
+        };
+        for file in unread.into_iter().take(MAX_PARTS) {
+            if !noted.iter().any(|it| it.text == file.text) {
+                noted.push(file);
+            }
         }
         Ok(())
     }

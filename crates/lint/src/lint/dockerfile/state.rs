@@ -10,6 +10,7 @@ use super::super::stage::Recorder;
 use super::super::text::Text;
 use super::super::variables::{expression, unquote};
 use super::copies::{Clone, Copy, place};
+use super::programs::Programs;
 
 /// The maximum number of directories in one search path.
 pub const MAX_PARTS: usize = 64;
@@ -46,6 +47,12 @@ pub struct State<'c> {
     pub unscoped: BTreeSet<String>,
     /// Whether there may be a virtual environment that uv finds.
     pub has_environment: bool,
+    /// Whether packages of the distribution are installed that are not known.
+    pub has_unknown_packages: bool,
+    /// Whether the stage may have files that its base image lacks.
+    pub has_files: bool,
+    /// The programs of `ENTRYPOINT` and `CMD`.
+    pub programs: Programs,
     /// Configuration files of the dynamic loader that were written, with their directories.
     pub written: Vec<(String, Vec<SearchDirectory>)>,
     env: BTreeMap<String, String>,
@@ -93,6 +100,9 @@ impl<'c> State<'c> {
             index_from: None,
             unscoped: BTreeSet::new(),
             has_environment: false,
+            has_unknown_packages: false,
+            has_files: false,
+            programs: Programs::default(),
             written: Vec::new(),
             env: BTreeMap::new(),
         }
@@ -110,6 +120,9 @@ impl<'c> State<'c> {
             index_from: self.index_from.clone(),
             unscoped: self.unscoped.clone(),
             has_environment: self.has_environment,
+            has_unknown_packages: self.has_unknown_packages,
+            has_files: self.has_files,
+            programs: self.programs.clone(),
             arguments: self.arguments.clone(),
             copies: self.copies.clone(),
             foreign: self.foreign.clone(),
@@ -228,6 +241,8 @@ impl<'c> State<'c> {
             shipped,
             removed: self.recorder.removed(),
             system_python: self.uses_system_python(),
+            plain_system: !self.has_own_pip && !self.has_unknown_packages,
+            program: self.programs.started(),
             pins: self.recorder.finish(),
             search_directories: self
                 .written

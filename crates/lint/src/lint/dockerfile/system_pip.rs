@@ -67,6 +67,9 @@ const HARMLESS: &[&str] = &[
     "wget",
 ];
 
+/// Harmless programs that may write files.
+const FETCHES: &[&str] = &["curl", "dpkg", "git", "uv", "uvx", "wget"];
+
 /// What arguments of harmless programs and names of variables contain if they may change Python or pip after all.
 const CHANGES: &[&str] = &[
     "PATH",
@@ -116,6 +119,9 @@ impl State<'_> {
             if is_certain && has_pip {
                 self.refused_by_pip(text, words, arguments);
             }
+            if is_certain {
+                self.first_pip(text, words);
+            }
             return;
         }
         let uses_system = self.session_value("UV_SYSTEM_PYTHON", session).is_some();
@@ -130,9 +136,34 @@ impl State<'_> {
         let name = words.first().map(|word| name_of(&word.text));
         let is_assignment = name.is_some_and(|it| it.contains('='));
         let is_harmless = name.is_none_or(|it| HARMLESS.contains(&it)) || is_assignment;
+        self.has_unknown_packages |= installs_unknown(words);
+        self.has_files |= name.is_some_and(|it| FETCHES.contains(&it));
         let is_changing = |word: &Argument| CHANGES.iter().any(|it| word.text.contains(it));
         let writes = command.outputs().any(|it| it.plain() != Some("/dev/null"));
         self.has_own_pip |= !is_harmless || writes || words.iter().any(is_changing);
+    }
+
+    /// Notes the first command that needs pip.
+    fn first_pip(&mut self, text: &Text<'_>, words: &[Argument]) {
+        let span = words.first().zip(words.last());
+        if self.stage.first_pips.is_empty()
+            && !self.has_unknown_packages
+            && let Some((first, last)) = span
+        {
+            let program = first.text.as_str();
+            self.stage.first_pips.push(SearchDirectory {
+                text: match name_of(program).starts_with("python") {
+                    true => format!("{program} -m pip"),
+                    false => program.to_owned(),
+                },
+                location: text.location(first.span.start..last.span.end),
+            });
+        }
+    }
+
+    /// Whether the stage may have a file that its base image lacks.
+    pub fn may_have_files(&self) -> bool {
+        self.has_files || self.has_own_pip || !self.foreign.is_empty() || !self.copies.is_empty()
     }
 
     /// Notes the first command that installs into the Python of the distribution.
@@ -197,6 +228,29 @@ fn uv_arguments(words: &[Argument], uses_system: bool) -> Option<&[Argument]> {
     let command = [name_of(&uv.text), &pip.text, &verb.text];
     let is_system = uses_system || arguments.iter().any(|it| it.text == "--system");
     (command == ["uv", "pip", "install"] && is_system).then_some(arguments)
+}
+
+/// Whether a command installs packages of the distribution whose names are not known: a file, or what another command prints.
+fn installs_unknown(words: &[Argument]) -> bool {
+    let Some((program, rest)) = words.split_first() else {
+        return false;
+    };
+    match name_of(&program.text) {
+        "dpkg" => rest
+            .iter()
+            .any(|it| matches!(it.text.as_str(), "-i" | "--install")),
+        "apt" | "apt-get" => {
+            let verb = rest.iter().position(|it| it.text == "install");
+            verb.is_some_and(|at| {
+                let packages = rest[at + 1..].iter();
+                let mut packages = packages.filter(|it| !it.text.starts_with('-')).peekable();
+                let is_plain = |it: &Argument| it.known && !it.text.contains(['/', '*']);
+                packages.peek().is_none() || !packages.all(is_plain)
+            })
+        }
+        "uv" | "uvx" | "pipx" => true,
+        _ => false,
+    }
 }
 
 /// The arguments of the distribution's pip; `None` for another program.
