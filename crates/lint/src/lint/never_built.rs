@@ -1,7 +1,7 @@
 //! Frameworks that are pinned for a CUDA or a Python that no build exists for: `lint.never_built`.
 
 use super::distributions;
-use super::facts::{Pin, Stage};
+use super::facts::{Base, Pin, Stage};
 use super::faults::NeverBuilt;
 use super::marker::PYTHONS;
 use super::ngc;
@@ -128,6 +128,14 @@ fn never_released(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
 /// default channel.
 fn after_channel(stage: &Stage, knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let conda = &knowledge.partners.conda;
+    // An image of another channel takes the package from there.
+    let is_other = |base: &Base| {
+        let mut others = conda.other_channels.iter();
+        others.any(|it| base.repository.contains(&it.replace('-', "")))
+    };
+    if stage.base.as_ref().is_some_and(is_other) {
+        return Vec::new();
+    }
     let pins = stage.pins.iter().filter(|pin| {
         let is_certain = pin.manager == "conda" && !pin.conditional && !pin.constraint;
         is_certain && knowledge.is_framework(pin) && knowledge.is_on_channel(pin)

@@ -29,6 +29,7 @@ impl State<'_> {
             .strip_prefix("#!")
             .and_then(|rest| rest.lines().next());
         if other.is_some_and(|interpreter| !interpreter.trim_end().ends_with("sh")) {
+            self.has_own_pip = true;
             return Ok(());
         }
         let mut session = Session {

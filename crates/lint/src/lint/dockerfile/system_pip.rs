@@ -232,9 +232,12 @@ fn uv_arguments(words: &[Argument], uses_system: bool) -> Option<&[Argument]> {
 
 /// Whether a command installs packages of the distribution whose names are not known: a file, or what another command prints.
 fn installs_unknown(words: &[Argument]) -> bool {
-    let Some((program, rest)) = words.split_first() else {
+    let mut words = words.iter();
+    let is_setting = |it: &&Argument| it.text.contains('=') || it.text == "env";
+    let Some(program) = words.find(|it| !is_setting(it)) else {
         return false;
     };
+    let rest = words.as_slice();
     match name_of(&program.text) {
         "dpkg" => rest
             .iter()
