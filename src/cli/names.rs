@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind as Misuse};
 
 use imgcheck::{Error, ImageRequest, Result};
+use imgcheck_base::spelling::nearest;
 
 use super::formats::CheckFormat;
 
@@ -175,14 +176,9 @@ fn near_file(path: &Path) -> Option<String> {
     Some(parent.join(near).display().to_string())
 }
 
-/// The name that a misspelled word probably means: at most one edit for three letters.
+/// The name that a misspelled word probably means.
 pub fn near<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    let most = (word.chars().count() / 3).max(1);
-    let distances = names
-        .into_iter()
-        .map(|name| (strsim::osa_distance(word, name), name));
-    let nearest = distances.filter(|(distance, _)| (1..=most).contains(distance));
-    nearest.min().map(|(_, name)| name)
+    nearest(word, names.into_iter().filter(|name| *name != word))
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ fn typing_errors_ask_no_registry() {
             &["foo"],
             &["help: docker://foo forces a registry, docker-daemon:foo the local Docker"],
         ),
+        (&["lnit", "."], &["did you mean `lint`?"]),
         (&["check", "Foo"], &["`Foo`: no such command or file"]),
         (
             &["./imgae.tar"],
