@@ -35,6 +35,38 @@ fn requirements_beside_their_directory_are_read() {
     assert_eq!(places(&report), ["lint-not-read train/Dockerfile:4:20"]);
 }
 
+/// The Dockerfile is relative to the file of the container, and what it copies to the context.
+#[test]
+fn the_context_of_a_devcontainer_is_read() {
+    let dockerfile =
+        "FROM python:3.12\nCOPY requirements.txt .\nRUN pip install -r requirements.txt\n";
+    let named = ".devcontainer/devcontainer.json";
+    let settings = [
+        (
+            ".devcontainer/Dockerfile",
+            r#"{"build": {"context": "..", "dockerfile": "Dockerfile"}}"#,
+        ),
+        (
+            "docker/Dockerfile",
+            r#"{"build": {"context": "..", "dockerfile": "../docker/Dockerfile"}}"#,
+        ),
+        (
+            ".devcontainer/Dockerfile",
+            r#"{"context": "..", "dockerFile": "Dockerfile"}"#,
+        ),
+    ];
+    for (place, settings) in settings {
+        let files = directory(&[
+            ("requirements.txt", "torch==2.8.0\ntorchvision==0.20.0\n"),
+            (place, dockerfile),
+            (named, settings),
+        ]);
+        let (_, report) = json(files.path(), &[named]);
+        let conflict = "lint-pin-conflict requirements.txt:2:1";
+        assert_eq!(places(&report), [conflict], "{settings}");
+    }
+}
+
 #[test]
 fn included_requirements_of_another_directory_must_exist() {
     let files = directory(&[("a/requirements.txt", "-r ../b.txt\n")]);

@@ -236,6 +236,7 @@ impl File {
         Some(Request {
             context: known(|it| &it.context)?.unwrap_or_default(),
             dockerfile: known(|it| &it.dockerfile)?,
+            is_beside: false,
             inline: known(|it| &it.inline)?,
             build: Build {
                 arguments,

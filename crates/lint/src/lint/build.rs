@@ -17,6 +17,8 @@ pub struct Request {
     /// The Dockerfile, relative to the context.
     pub dockerfile: Option<String>,
     /// The Dockerfile itself, if the file has its text.
+    /// Whether the path of the Dockerfile is relative to the file that names it, and not to the context.
+    pub is_beside: bool,
     pub inline: Option<String>,
     pub build: Build,
     /// Where the file names the Dockerfile, or has its text.
@@ -38,7 +40,11 @@ pub fn stages(text: &Text<'_>, context: &Context<'_>, request: &Request) -> Resu
         let dockerfile = text.embedded(inline, request.place.start)?;
         return read(text, &dockerfile, &inner, request);
     }
-    let path = within(request.dockerfile.as_deref().unwrap_or("Dockerfile"));
+    let path = request.dockerfile.as_deref().unwrap_or("Dockerfile");
+    let path = match request.is_beside {
+        true => simplified(path),
+        false => within(path),
+    };
     let Neighbour::Text(content) = context.neighbour(text, &path)? else {
         let is_remote = request.context.contains(':');
         let shown = if is_remote { &request.context } else { &path };

@@ -280,6 +280,7 @@ fn request(text: &Text<'_>, section: &Node, variables: &Variables) -> Request {
     Request {
         context: context.or_else(|| written("context")).unwrap_or_default(),
         dockerfile: written("dockerfile"),
+        is_beside: false,
         inline: written("dockerfile_inline"),
         place: span(named),
         target_place: span(section.get("target")),

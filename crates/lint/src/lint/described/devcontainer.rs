@@ -59,9 +59,10 @@ fn request(document: &Node) -> Option<Request> {
         (name.to_owned(), value)
     });
     let target = section.and_then(|it| it.get("target"));
+    let context = section.unwrap_or(document).text_of("context");
     Some(Request {
-        // The path of the Dockerfile is relative to the file, not to the context.
-        context: String::new(),
+        context: context.unwrap_or_default().to_owned(),
+        is_beside: true,
         dockerfile: Some(node.text()?.to_owned()),
         inline: None,
         place: node.span.clone(),

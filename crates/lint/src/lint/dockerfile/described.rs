@@ -69,7 +69,7 @@ pub fn described(text: &Text<'_>, context: &Context<'_>, described: Described) -
     }
     // The commands run where files may be that are not beside this one.
     state.stage.unread = unread;
-    let stage = state.finish(true);
+    let stage = state.finish(true, false);
     // What starts them may bring Python first.
     Ok(Stage {
         first_pips: Vec::new(),

@@ -15,7 +15,9 @@ use imgcheck_base::lexical::name_of;
 const MAX_COPIES: usize = 1000;
 
 /// Kinds of mounts that bring no files of the build context or of an image.
-const NO_FILES: &[&str] = &["cache", "secret", "ssh", "tmpfs"];
+const NO_CONTEXT: &[&str] = &["cache", "secret", "ssh", "tmpfs"];
+/// Kinds of mounts that bring no files.
+const NO_FILES: &[&str] = &["cache", "ssh", "tmpfs"];
 
 /// The maximum number of images that files are copied from.
 const MAX_IMAGES: usize = 64;
@@ -152,9 +154,9 @@ impl Reader<'_> {
                 .unwrap_or_default();
             // A bind mount is the default.
             let is_other = |kind: &&str| settings.contains(&format!("type={kind}"));
-            let is_bind = !NO_FILES.iter().any(is_other);
+            let is_bind = !NO_CONTEXT.iter().any(is_other);
             if let Some(stage) = self.stages.last_mut() {
-                stage.has_files |= is_bind;
+                stage.has_files |= !NO_FILES.iter().any(is_other);
                 stage.system_pip_mount(settings);
                 stage.index_mount(settings);
             }

@@ -114,7 +114,12 @@ impl State<'_> {
     }
 
     /// Notes files of requirements that are not read. On a known base image that nothing was added to, they do not exist.
-    fn note_missing(&mut self, unread: Vec<SearchDirectory>, is_certain: bool) -> Result<()> {
+    fn note_missing(&mut self, mut unread: Vec<SearchDirectory>, is_certain: bool) -> Result<()> {
+        // Standard input and the like, of which nothing is known.
+        let is_device = |it: &SearchDirectory| {
+            it.text == "-" || it.text.starts_with("/dev/") || it.text.starts_with("/proc/")
+        };
+        unread.retain(|it| !is_device(it));
         if unread.is_empty() {
             return Ok(());
         }

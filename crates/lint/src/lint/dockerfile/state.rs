@@ -236,13 +236,14 @@ impl<'c> State<'c> {
         )
     }
 
-    pub fn finish(self, shipped: bool) -> Stage {
+    /// The stage. One that others start from (`is_base`) gets from them what it lacks.
+    pub fn finish(self, shipped: bool, is_base: bool) -> Stage {
         Stage {
             shipped,
             removed: self.recorder.removed(),
             system_python: self.uses_system_python(),
-            plain_system: !self.has_own_pip && !self.has_unknown_packages,
-            program: self.programs.started(),
+            plain_system: !is_base && !self.has_own_pip && !self.has_unknown_packages,
+            program: self.programs.started().filter(|_| !is_base),
             pins: self.recorder.finish(),
             search_directories: self
                 .written
@@ -274,9 +275,10 @@ pub fn finish(states: Vec<State<'_>>) -> Vec<Stage> {
             shipped[parent] = true;
         }
     }
-    let stages = states.into_iter().zip(shipped);
+    let bases: BTreeSet<usize> = states.iter().filter_map(|it| it.parent).collect();
+    let stages = states.into_iter().zip(shipped).enumerate();
     stages
-        .map(|(state, shipped)| state.finish(shipped))
+        .map(|(index, (state, shipped))| state.finish(shipped, bases.contains(&index)))
         .collect()
 }
 

@@ -104,6 +104,8 @@ impl State<'_> {
         is_certain: bool,
         session: &Session,
     ) {
+        let writes = command.outputs().any(|it| it.plain() != Some("/dev/null"));
+        self.has_files |= writes;
         if self.has_own_pip || command.is_list {
             return;
         }
@@ -139,7 +141,6 @@ impl State<'_> {
         self.has_unknown_packages |= installs_unknown(words);
         self.has_files |= name.is_some_and(|it| FETCHES.contains(&it));
         let is_changing = |word: &Argument| CHANGES.iter().any(|it| word.text.contains(it));
-        let writes = command.outputs().any(|it| it.plain() != Some("/dev/null"));
         self.has_own_pip |= !is_harmless || writes || words.iter().any(is_changing);
     }
 
@@ -243,13 +244,17 @@ fn installs_unknown(words: &[Argument]) -> bool {
             .iter()
             .any(|it| matches!(it.text.as_str(), "-i" | "--install")),
         "apt" | "apt-get" => {
+            // The words of a variable are packages, too, or even the verb.
+            let has_words = |it: &Argument| it.text.contains(char::is_whitespace);
             let verb = rest.iter().position(|it| it.text == "install");
-            verb.is_some_and(|at| {
-                let packages = rest[at + 1..].iter();
-                let mut packages = packages.filter(|it| !it.text.starts_with('-')).peekable();
-                let is_plain = |it: &Argument| it.known && !it.text.contains(['/', '*']);
-                packages.peek().is_none() || !packages.all(is_plain)
-            })
+            rest.iter().any(has_words)
+                || verb.is_some_and(|at| {
+                    let packages = rest[at + 1..].iter();
+                    let mut packages = packages.filter(|it| !it.text.starts_with('-')).peekable();
+                    let is_plain =
+                        |it: &Argument| it.known && !it.text.contains(['/', '*', '^', '$']);
+                    packages.peek().is_none() || !packages.all(is_plain)
+                })
         }
         "uv" | "uvx" | "pipx" => true,
         _ => false,
