@@ -19,6 +19,9 @@ const SCANS: [f64; 9] = [0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0];
 /// What an admission request is answered with; 499 if the API server did not wait for the answer.
 const STATUSES: [u32; 5] = [200, 400, 413, 499, 500];
 
+/// Files that are read again after a change.
+const FILES: [&str; 3] = ["configuration", "certificate", "tokens"];
+
 /// Why objects are let through, other than by their verdict.
 const REASONS: [&str; 13] = [
     "break-glass",
@@ -48,6 +51,7 @@ pub struct Metrics {
     scans: Family<OutcomeLabels, Counter>,
     scan_seconds: Histogram,
     reloads: Family<ReloadLabels, Counter>,
+    outdated: Family<FileLabels, Gauge>,
     events: Family<EventLabels, Counter>,
     forwards: Family<OutcomeLabels, Counter>,
     /// Scans of Harbor without an answer.
@@ -105,6 +109,11 @@ struct EventLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FileLabels {
+    file: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadLabels {
     file: &'static str,
     outcome: &'static str,
@@ -130,6 +139,7 @@ impl Default for Metrics {
             scans: Family::default(),
             scan_seconds: Histogram::new(SCANS),
             reloads: Family::default(),
+            outdated: Family::default(),
             events: Family::default(),
             forwards: Family::default(),
             harbor_scans: Gauge::default(),
@@ -189,6 +199,11 @@ impl Metrics {
             "reloads",
             "Files that were read again after a change, by outcome",
             self.reloads.clone(),
+        );
+        registry.register(
+            "reload_failed",
+            "Whether a file could not be read after its last change, so that the one before is in use",
+            self.outdated.clone(),
         );
         registry.register(
             "events",
@@ -264,10 +279,13 @@ impl Metrics {
         for reason in REASONS {
             drop(self.passes.get_or_create(&ReasonLabels { reason }));
         }
+        for file in FILES {
+            drop(self.outdated.get_or_create(&FileLabels { file }));
+        }
         for outcome in ["success", "failure"] {
             drop(self.scans.get_or_create(&OutcomeLabels { outcome }));
             drop(self.forwards.get_or_create(&OutcomeLabels { outcome }));
-            for file in ["configuration", "certificate", "tokens"] {
+            for file in FILES {
                 drop(self.reloads.get_or_create(&ReloadLabels { file, outcome }));
             }
         }
@@ -336,6 +354,8 @@ impl Metrics {
     /// A file was read again.
     pub fn reload(&self, file: &'static str, succeeded: bool) {
         let outcome = if succeeded { "success" } else { "failure" };
+        let outdated = self.outdated.get_or_create(&FileLabels { file });
+        outdated.set(i64::from(!succeeded));
         self.reloads
             .get_or_create(&ReloadLabels { file, outcome })
             .inc();

@@ -106,10 +106,12 @@ fn a_wrong_configuration_leaves_the_last_in_use() {
     server.wait_for("the failure", |server| {
         server.metric("imgcheck_reloads_total{file=\"configuration\",outcome=\"failure\"}") == 1.0
     });
-    assert_eq!(mode(&server), "audit");
+    let failed = |server: &Server| server.metric("imgcheck_reload_failed{file=\"configuration\"}");
+    assert_eq!((mode(&server), failed(&server)), ("audit".into(), 1.0));
     // Without a signal it is noticed after some seconds.
     server.home.write("imgcheck.yaml", ENFORCE);
     server.wait_for("the new mode", |server| mode(server) == "enforce");
+    assert_eq!(failed(&server), 0.0);
 }
 
 #[test]
