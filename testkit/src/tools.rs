@@ -66,6 +66,15 @@ pub fn run(program: &str, arguments: &[&str]) {
     );
 }
 
+/// Says what is skipped, and why.
+///
+/// # Panics
+/// It is required.
+pub fn skip(why: impl Display, is_required: bool) {
+    assert!(!is_required, "{why}");
+    say(format_args!("skipped: {why}"));
+}
+
 /// Prints a line on standard error even if the test passes: the test runner hides what `eprintln!` writes.
 pub fn say(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{text}");

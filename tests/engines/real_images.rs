@@ -4,7 +4,7 @@
 //! when IMGCHECK_REQUIRE_REAL is `1`.
 
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Take};
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::program::{check, faults, imgcheck, only_image, version};
 use tempfile::tempdir;
-use testkit::tools::{real_images, real_images_required, say};
+use testkit::tools::{real_images, real_images_required, skip};
 
 const HONEST: &str = "pytorch/pytorch:2.8.0-cuda12.8-cudnn9-runtime";
 
@@ -26,8 +26,7 @@ fn real(name: &str) -> Option<PathBuf> {
         "{} is not there; make it with: python3 testdata/recipes/real_images.py",
         path.display()
     );
-    assert!(!real_images_required(), "{message}");
-    say(format_args!("skipped: {message}"));
+    skip(message, real_images_required());
     None
 }
 
@@ -236,92 +235,42 @@ fn gpu_sections(bytes: &[u8]) -> u64 {
     named.map(|it| it.size()).sum()
 }
 
-/// The first file with a name in the layers of a docker archive, which are not compressed.
-fn file_of(archive: &Path, name: &str) -> Option<Vec<u8>> {
+/// The layers of a docker archive, which are not compressed.
+fn layers_of(archive: &Path) -> impl Iterator<Item = tar::Archive<Take<File>>> {
     let mut outer = tar::Archive::new(File::open(archive).unwrap());
-    let layers = outer.entries_with_seek().unwrap().map(|it| {
-        let it = it.unwrap();
-        (
-            it.raw_file_position(),
-            it.size(),
-            it.path().unwrap().ends_with("layer.tar"),
-        )
-    });
-    let layers: Vec<_> = layers.collect();
-    layers
-        .into_iter()
-        .filter(|it| it.2)
-        .find_map(|(start, size, _)| {
-            let mut file = File::open(archive).unwrap();
-            file.seek(SeekFrom::Start(start)).unwrap();
-            let mut layer = tar::Archive::new(file.take(size));
-            let found = layer.entries().unwrap().map(Result::unwrap).find(|it| {
-                it.header().entry_type().is_file() && it.path().unwrap().ends_with(name)
-            });
-            let mut bytes = Vec::new();
-            found?.read_to_end(&mut bytes).unwrap();
-            Some(bytes)
-        })
-}
-
-/// Bytes of the files in the layers of a docker archive, which are not compressed.
-fn bytes_of_files(archive: &Path) -> u64 {
-    let mut outer = tar::Archive::new(File::open(archive).unwrap());
-    let layers = outer.entries_with_seek().unwrap().map(Result::unwrap);
-    let layers = layers.filter(|it| it.path().unwrap().ends_with("layer.tar"));
+    let entries = outer.entries_with_seek().unwrap().map(Result::unwrap);
+    let layers = entries.filter(|it| it.path().unwrap().ends_with("layer.tar"));
     let places: Vec<_> = layers
         .map(|it| (it.raw_file_position(), it.size()))
         .collect();
-    let bytes = places.into_iter().map(|(start, size)| {
-        let layer = File::open(archive).unwrap();
-        let mut reader = std::io::BufReader::new(Section::new(layer, start, size));
-        let mut layer = tar::Archive::new(&mut reader);
-        let files = layer.entries_with_seek().unwrap().map(Result::unwrap);
+    places.into_iter().map(move |(start, size)| {
+        let mut file = File::open(archive).unwrap();
+        file.seek(SeekFrom::Start(start)).unwrap();
+        tar::Archive::new(file.take(size))
+    })
+}
+
+/// The first file with a name in the layers of a docker archive.
+fn file_of(archive: &Path, name: &str) -> Option<Vec<u8>> {
+    layers_of(archive).find_map(|mut layer| {
+        let found =
+            layer.entries().unwrap().map(Result::unwrap).find(|it| {
+                it.header().entry_type().is_file() && it.path().unwrap().ends_with(name)
+            });
+        let mut bytes = Vec::new();
+        found?.read_to_end(&mut bytes).unwrap();
+        Some(bytes)
+    })
+}
+
+/// Bytes of the files in the layers of a docker archive.
+fn bytes_of_files(archive: &Path) -> u64 {
+    let bytes = layers_of(archive).map(|mut layer| {
+        let files = layer.entries().unwrap().map(Result::unwrap);
         let files = files.filter(|it| it.header().entry_type().is_file());
         files.map(|it| it.size()).sum::<u64>()
     });
     bytes.sum()
-}
-
-/// A part of a file.
-struct Section {
-    file: File,
-    start: u64,
-    size: u64,
-    at: u64,
-}
-
-impl Section {
-    fn new(file: File, start: u64, size: u64) -> Self {
-        Section {
-            file,
-            start,
-            size,
-            at: 0,
-        }
-    }
-}
-
-impl Read for Section {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let left = usize::try_from(self.size - self.at).unwrap();
-        let most = buffer.len().min(left);
-        self.file.seek(SeekFrom::Start(self.start + self.at))?;
-        let read = self.file.read(&mut buffer[..most])?;
-        self.at += read as u64;
-        Ok(read)
-    }
-}
-
-impl Seek for Section {
-    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        self.at = match to {
-            SeekFrom::Start(at) => at,
-            SeekFrom::Current(by) => self.at.checked_add_signed(by).unwrap(),
-            SeekFrom::End(by) => self.size.checked_add_signed(by).unwrap(),
-        };
-        Ok(self.at)
-    }
 }
 
 /// What `imgcheck size` says of the image for these GPUs: all bytes, those of GPU code, and those of GPU code that none of them can select.

@@ -32,23 +32,10 @@ fn oras_attaches_a_specification_of_node_feature_discovery() {
     std::fs::write(tools.home.path().join("needs.yaml"), &output.stdout).unwrap();
     let kind = "application/vnd.nfd.image-compatibility.v1alpha1";
     let file = "needs.yaml:application/vnd.nfd.image-compatibility.spec.v1alpha1+yaml";
-    for arguments in [
-        &[
-            "attach",
-            "--plain-http",
-            "--artifact-type",
-            kind,
-            &reference,
-            file,
-        ][..],
-        &["discover", "--plain-http", "--format", "json", &reference],
-    ] {
-        let output = tools.run("oras", arguments);
-        assert!(output.status.success(), "{output:?}");
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            arguments[0] == "attach" || printed.contains(kind),
-            "{printed}"
-        );
-    }
+    tools.oras_attaches(&reference, kind, file);
+    let discover = ["discover", "--plain-http", "--format", "json", &reference];
+    let output = tools.run("oras", &discover);
+    assert!(output.status.success(), "{output:?}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains(kind), "{printed}");
 }

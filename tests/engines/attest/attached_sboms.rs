@@ -57,16 +57,7 @@ fn what_oras_and_cosign_attach_is_read() {
             std::fs::write(tools.home.path().join("bom.json"), document).unwrap();
             let file = "bom.json:application/vnd.cyclonedx+json";
             let kind = "application/vnd.cyclonedx+json";
-            let arguments = [
-                "attach",
-                "--plain-http",
-                "--artifact-type",
-                kind,
-                &reference,
-                file,
-            ];
-            let output = tools.run("oras", &arguments);
-            assert!(output.status.success(), "{output:?}");
+            tools.oras_attaches(&reference, kind, file);
         }
         assert_eq!(contradictions(&reference), usize::from(is_wrong), "{name}");
     }

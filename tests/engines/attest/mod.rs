@@ -82,6 +82,13 @@ impl Tools {
             .unwrap()
     }
 
+    /// Has oras attach a file of the home directory, written `FILE:MEDIA-TYPE`, to an image.
+    fn oras_attaches(&self, reference: &str, kind: &str, file: &str) {
+        let options = ["attach", "--plain-http", "--artifact-type", kind];
+        let output = self.run("oras", &[&options[..], &[reference, file]].concat());
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Whether cosign accepts a statement of this type.
     fn cosign_verifies(&self, reference: &str, key: &str, kind: &str, more: &[&str]) -> bool {
         self.cosign(reference, key, kind, more).status.success()

@@ -8,7 +8,7 @@ use tempfile::tempdir;
 use super::report;
 use crate::program::repository;
 use testkit::engine::Daemon;
-use testkit::tools::{required, say, tool};
+use testkit::tools::{required, skip, tool};
 
 /// The target that `.ci/run` builds for.
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -28,8 +28,7 @@ fn program() -> Option<PathBuf> {
         "{} is not there; make it with: cargo build --target {TARGET} --target-dir target/static",
         path.display()
     );
-    assert!(!required(), "{message}");
-    say(format_args!("skipped: {message}"));
+    skip(message, required());
     None
 }
 

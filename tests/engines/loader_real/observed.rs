@@ -11,7 +11,7 @@ use oci_spec::image::ImageConfiguration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use testkit::tools::{real_images, real_images_required, say};
+use testkit::tools::{real_images, real_images_required, skip};
 
 /// What one image was seen to do.
 #[derive(Debug, Deserialize)]
@@ -67,8 +67,7 @@ pub fn images(directory: &str) -> Vec<PathBuf> {
     images.sort();
     if images.is_empty() {
         let message = format!("there is no image in {}", directory.display());
-        assert!(!real_images_required(), "{message}");
-        say(format_args!("skipped: {message}"));
+        skip(message, real_images_required());
     }
     images
 }

@@ -188,6 +188,8 @@ fn a_registry_that_refuses_every_request_is_named_at_once() {
         assert!(elapsed < Duration::from_secs(3), "{elapsed:?}");
         let message = response["status"]["message"].as_str().unwrap();
         assert!(message.contains(words), "{message}");
+        let waits = message.matches("it asks to retry after").count();
+        assert_eq!(waits, 1, "{message}");
     }
 }
 

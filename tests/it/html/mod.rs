@@ -8,7 +8,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use testkit::tools;
-use testkit::tools::say;
 
 use imgcheck::{Checker, Day, ImageRequest, Subject};
 use imgcheck_base::error::ErrorCode;

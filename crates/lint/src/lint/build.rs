@@ -16,9 +16,9 @@ pub struct Request {
     pub context: String,
     /// The Dockerfile, relative to the context.
     pub dockerfile: Option<String>,
-    /// The Dockerfile itself, if the file has its text.
     /// Whether the path of the Dockerfile is relative to the file that names it, and not to the context.
     pub is_beside: bool,
+    /// The Dockerfile itself, if the file has its text.
     pub inline: Option<String>,
     pub build: Build,
     /// Where the file names the Dockerfile, or has its text.

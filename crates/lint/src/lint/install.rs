@@ -8,7 +8,7 @@ mod system;
 
 use self::conda::conda;
 use self::pip::{pip, pip_defaults, synchronized, uv, uv_defaults};
-use self::system::system;
+pub use self::system::system;
 use super::variables::Values;
 use imgcheck_base::lexical::name_of;
 use imgcheck_launch as launch;

@@ -19,29 +19,19 @@ pub fn all(stages: &[Stage], knowledge: &PinKnowledge) -> Vec<NeverBuilt> {
     let for_cuda = pinned.iter().filter_map(|it| it.for_cuda(knowledge));
     let for_python = pinned.iter().flat_map(Pinned::for_pythons);
     let wheels = stages.iter().flat_map(for_other_pythons);
-    let others = stages
-        .iter()
-        .flat_map(|stage| without_wheel(stage, knowledge));
-    let unreleased = stages
-        .iter()
-        .flat_map(|stage| never_released(stage, knowledge));
-    let refused = stages
-        .iter()
-        .flat_map(|stage| refused_by_python(stage, knowledge));
-    let after_channel = stages
-        .iter()
-        .flat_map(|stage| after_channel(stage, knowledge));
-    let without_extra = stages
-        .iter()
-        .flat_map(|stage| without_extra(stage, knowledge));
+    let of_stages = |faults: fn(&Stage, &PinKnowledge) -> Vec<NeverBuilt>| {
+        stages
+            .iter()
+            .flat_map(move |stage| faults(stage, knowledge))
+    };
     for_cuda
-        .chain(unreleased)
-        .chain(after_channel)
-        .chain(without_extra)
+        .chain(of_stages(never_released))
+        .chain(of_stages(after_channel))
+        .chain(of_stages(without_extra))
         .chain(for_python)
         .chain(wheels)
-        .chain(others)
-        .chain(refused)
+        .chain(of_stages(without_wheel))
+        .chain(of_stages(refused_by_python))
         .collect()
 }
 

@@ -66,6 +66,20 @@ pub(super) fn is_final(text: &str) -> bool {
     !text.contains(['{', '$', '<', '%'])
 }
 
+/// The longest label of RFC 1123, and the longest name in a key.
+pub(super) const LONGEST_LABEL: usize = 63;
+
+/// Whether a text is the name in the key of a label or a resource, or the value of a label that has one (`IsQualifiedName`,
+/// `IsValidLabelValue`).
+pub(super) fn is_name(text: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_some_and(|it| it.is_ascii_alphanumeric());
+    let is_inside = |c: char| "-_.".contains(c) || c.is_ascii_alphanumeric();
+    text.len() <= LONGEST_LABEL
+        && text.chars().all(is_inside)
+        && is_edge(text.chars().next())
+        && is_edge(text.chars().next_back())
+}
+
 /// Whether a text is a label of RFC 1123, apart from its length.
 pub(super) fn is_label(text: &str) -> bool {
     let is_inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';

@@ -3,7 +3,7 @@
 
 use super::super::command::Command;
 use super::super::facts::SearchDirectory;
-use super::super::install::Argument;
+use super::super::install::{self, Argument};
 use super::super::text::Text;
 use super::session::Session;
 use super::state::State;
@@ -246,15 +246,11 @@ fn installs_unknown(words: &[Argument]) -> bool {
         "apt" | "apt-get" => {
             // The words of a variable are packages, too, or even the verb.
             let has_words = |it: &Argument| it.text.contains(char::is_whitespace);
-            let verb = rest.iter().position(|it| it.text == "install");
+            let is_plain = |it: &Argument| it.known && !it.text.contains(['/', '*', '^', '$']);
+            let install = install::system("apt", "install", rest);
             rest.iter().any(has_words)
-                || verb.is_some_and(|at| {
-                    let packages = rest[at + 1..].iter();
-                    let mut packages = packages.filter(|it| !it.text.starts_with('-')).peekable();
-                    let is_plain =
-                        |it: &Argument| it.known && !it.text.contains(['/', '*', '^', '$']);
-                    packages.peek().is_none() || !packages.all(is_plain)
-                })
+                || install
+                    .is_some_and(|it| it.packages.is_empty() || !it.packages.iter().all(is_plain))
         }
         "uv" | "uvx" | "pipx" => true,
         _ => false,

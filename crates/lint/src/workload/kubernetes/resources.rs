@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::quantity::{NotAQuantity, Quantity};
 use crate::workload::facts::RefusedResource;
-use crate::workload::text::{Manifest, is_final, is_label};
+use crate::workload::text::{Manifest, is_final, is_label, is_name};
 use imgcheck_base::document::Node;
 
 /// The fields of `resources`.
@@ -15,8 +15,6 @@ const FIELDS: [&str; 3] = ["limits", "requests", "claims"];
 /// The resources of a container whose names have no domain.
 const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const HUGE_PAGES: &str = "hugepages-";
-/// The longest name behind the domain.
-const LONGEST_NAME: usize = 63;
 
 /// What is refused, in the words of the API server, and the kind of mistake.
 struct Problem {
@@ -79,13 +77,7 @@ fn name_problem(name: &str) -> Option<Problem> {
         };
         return (!is_standard).then(|| problem("unqualified", says));
     };
-    let is_edge = |c: Option<char>| c.is_some_and(|it| it.is_ascii_alphanumeric());
-    let is_inside = |c: char| "-_.".contains(c) || c.is_ascii_alphanumeric();
-    let is_resource = resource.len() <= LONGEST_NAME
-        && resource.chars().all(is_inside)
-        && is_edge(resource.chars().next())
-        && is_edge(resource.chars().next_back());
-    let says = match (domain.split('.').all(is_label), is_resource) {
+    let says = match (domain.split('.').all(is_label), is_name(resource)) {
         (false, _) => {
             "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'"
         }

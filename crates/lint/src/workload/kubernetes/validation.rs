@@ -10,11 +10,9 @@ use super::path::{self, Part};
 use crate::workload::facts::RefusedField;
 use crate::workload::kinds::Kind;
 use crate::workload::shape::{LISTS, containers_of, has_claim, volume};
-use crate::workload::text::{Manifest, is_final, is_label};
+use crate::workload::text::{LONGEST_LABEL, Manifest, is_final, is_label};
 use imgcheck_base::document::Node;
 
-/// The longest name of a container or volume.
-const LONGEST_LABEL: usize = 63;
 /// The longest name of an object.
 const LONGEST_NAME: usize = 253;
 const LABEL: &str =

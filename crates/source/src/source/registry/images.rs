@@ -83,7 +83,6 @@ impl RepositoryBlobs {
         let path = format!("manifests/{name}");
         let accept = |request: reqwest::RequestBuilder| request.header(ACCEPT, MANIFEST_TYPES);
         let head = async || self.repository.request(Method::HEAD, &path, accept).await;
-        self.repository.check_pause()?;
         let policy = self.repository.policy();
         let response = self.repository.run(retry(policy, head))?;
         if digest::hexadecimal(name).is_some() {

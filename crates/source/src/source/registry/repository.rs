@@ -49,19 +49,6 @@ impl Repository {
         }
     }
 
-    /// # Errors
-    /// Nobody waits, and the registry has asked for a pause that is not over.
-    pub fn check_pause(&self) -> Result<(), Failure> {
-        let host = &self.address.registry;
-        match self.client.pause_of(host).filter(|_| self.at_once) {
-            Some(wait) => {
-                let kind = Kind::Temporary(ErrorCode::RateLimited, Some(wait));
-                Err(Failure::new(kind, format!("{host} limits requests")).with_wait())
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Blocks this thread until the future is complete or the request ends.
     pub fn run<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         let run = self.client.runtime.run(&self.cancellation, future);
@@ -145,7 +132,6 @@ impl Repository {
             )));
         }
         let send = async |header: Option<HeaderValue>| {
-            self.check_pause()?;
             let request = prepare(self.client.http.request(method.clone(), url.clone()));
             let request = match header {
                 Some(header) => request.header(AUTHORIZATION, header),
@@ -237,6 +223,7 @@ impl Repository {
 
     /// The start of the URLs of the registry. Where both HTTPS and HTTP are possible, the first that answers.
     async fn base(&self) -> Result<Url, Failure> {
+        self.check_pause()?;
         if self.client.offline {
             let (registry, repository) = (&self.address.registry, &self.address.repository);
             let problem = format!(
@@ -262,6 +249,19 @@ impl Repository {
         };
         *known = Some(base.clone());
         Ok(base)
+    }
+
+    /// # Errors
+    /// Nobody waits, and the registry has asked for a pause that is not over.
+    fn check_pause(&self) -> Result<(), Failure> {
+        let host = &self.address.registry;
+        match self.client.pause_of(host).filter(|_| self.at_once) {
+            Some(wait) => {
+                let kind = Kind::Temporary(ErrorCode::RateLimited, Some(wait));
+                Err(Failure::new(kind, format!("{host} limits requests")))
+            }
+            None => Ok(()),
+        }
     }
 
     async fn first_that_answers(&self, bases: &[Url]) -> Result<Url, Failure> {

@@ -9,11 +9,9 @@ use super::refusal::Refusal;
 use super::scalar::{Kind, number};
 use super::schedule;
 use crate::workload::kubernetes::quantity::Quantity;
-use crate::workload::text::{is_final, is_label};
+use crate::workload::text::{LONGEST_LABEL, is_final, is_label, is_name};
 use imgcheck_base::document::Node;
 
-/// The longest value of a label, and the longest name in its key.
-const LONGEST_LABEL: usize = 63;
 /// The longest name of a port.
 const LONGEST_PORT: usize = 15;
 /// The highest number of a port.
@@ -101,7 +99,7 @@ fn is_qualified(key: &str) -> bool {
     let (domain, name) = key.split_once('/').unwrap_or(("x", key));
     // Annotations are compared in lower case.
     let domain = domain.to_ascii_lowercase();
-    !name.is_empty() && label_value(name).is_none() && domain.split('.').all(is_label)
+    is_name(name) && domain.split('.').all(is_label)
 }
 
 /// `IsValidLabelValue`.
@@ -109,13 +107,7 @@ fn label_value(text: &str) -> Option<String> {
     if text.len() > LONGEST_LABEL {
         return Some(format!("must be no more than {LONGEST_LABEL} characters"));
     }
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_edge = |c: Option<char>| c.is_none_or(|it| it.is_ascii_alphanumeric());
-    let mut characters = text.chars();
-    let is_valid = text.chars().all(is_inside)
-        && is_edge(characters.next())
-        && is_edge(characters.next_back());
-    (!is_valid).then(|| {
+    (!text.is_empty() && !is_name(text)).then(|| {
         "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character".to_owned()
     })
 }

@@ -57,25 +57,26 @@ impl<'s> Search<'s> {
         self.found
     }
 
-    fn check(&mut self, node: &'s Node, expected: &str, path: &str) {
+    /// Checks a value, and returns what it is.
+    fn check(&mut self, node: &'s Node, expected: &str, path: &str) -> Kind {
         let expected = expected.strip_prefix("required ").unwrap_or(expected);
         let kind = kind_of(node, self.manifest);
         if matches!(kind, Kind::Null | Kind::Unknown) || self.found.len() >= MOST {
-            return;
+            return kind;
         }
         if let Some(of) = expected.strip_prefix("list ") {
             self.expect(node, kind, &[Kind::List], path);
             for (at, item) in node.items().enumerate() {
                 self.check(item, of, &format!("{path}[{at}]"));
             }
-            return;
+            return kind;
         }
         if let Some(of) = expected.strip_prefix("map ") {
             self.expect(node, kind, &[Kind::Map], path);
             for (key, value) in node.entries() {
                 self.check(value, of, &field(path, key.text().unwrap_or_default()));
             }
-            return;
+            return kind;
         }
         match expected {
             "string" => self.expect(node, kind, &[Kind::Text], path),
@@ -94,6 +95,7 @@ impl<'s> Search<'s> {
             }
             name => self.object(node, kind, name, path),
         }
+        kind
     }
 
     fn object(&mut self, node: &'s Node, kind: Kind, name: &str, path: &str) {
@@ -108,8 +110,7 @@ impl<'s> Search<'s> {
             match fields.get(written) {
                 Some(expected) => {
                     let path = field(path, written);
-                    self.check(value, expected, &path);
-                    let kind = kind_of(value, self.manifest);
+                    let kind = self.check(value, expected, &path);
                     let of_field = format!("{name}.{written}");
                     let refused = self.values.refused(&of_field, value, kind);
                     self.refuse(&path, refused);

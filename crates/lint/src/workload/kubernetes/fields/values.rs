@@ -63,7 +63,7 @@ impl Values {
     }
 }
 
-/// What is said of a text that is none of those that a field takes.
+/// What the API server says about a word that the field does not take.
 fn beside(known: &[String], text: &str) -> Option<String> {
     let is_one = |it: &String| match it.strip_suffix('*') {
         Some(start) => text.starts_with(start),
