@@ -9,6 +9,7 @@ mod builder;
 mod cached_model;
 mod check;
 mod codes;
+mod directory;
 mod facts;
 mod fleet;
 mod inline_ignores;

@@ -1,9 +1,9 @@
 //! Which files `imgcheck lint` reads: those that are named, those below named directories, and those that use them.
 
 use std::collections::HashSet;
-use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
+use super::directory::files_below;
 use super::lint_request::LintRequest;
 use imgcheck_base::cancellation::Cancellation;
 use imgcheck_base::error::{Error, Result};
@@ -11,15 +11,6 @@ use imgcheck_base::lexical;
 use imgcheck_lint::lint::{self, FileKind, Sources};
 use imgcheck_model::knowledge::Knowledge;
 use imgcheck_source::source::is_image_file;
-
-/// The maximum number of entries in a directory and those below it.
-const MAX_ENTRIES: usize = 500_000;
-
-/// The maximum depth of directories.
-const MAX_DEPTH: usize = 64;
-
-/// Directories of tools, whose files are not the project's own. Hidden ones are left out, too.
-const TOOLS: &[&str] = &["__pycache__", "node_modules", "site-packages", "venv"];
 
 /// A file to check.
 struct LintFile {
@@ -218,14 +209,13 @@ fn files_of(paths: &[PathBuf], cancellation: &Cancellation) -> Result<Vec<LintFi
             });
             continue;
         }
-        let mut found = below(path, cancellation)?;
+        let found = below(path, cancellation)?;
         if found.is_empty() {
             return Err(Error::usage(format!(
                 "{}: no Dockerfile, requirements.txt, environment.yml or pyproject.toml in this directory or below it",
                 path.display()
             )));
         }
-        found.sort();
         files.extend(found.into_iter().map(|file| LintFile {
             path: file,
             directory: Some(path.clone()),
@@ -245,45 +235,8 @@ fn from_here(path: &Path) -> PathBuf {
     }
 }
 
+/// The files below a directory that have a known name.
 fn below(directory: &Path, cancellation: &Cancellation) -> Result<Vec<PathBuf>> {
-    let mut pending = vec![(directory.to_owned(), 0)];
-    let mut entries = 0;
-    let mut found = Vec::new();
-    while let Some((directory, depth)) = pending.pop() {
-        cancellation.check()?;
-        let name = directory.display().to_string();
-        let read = match std::fs::read_dir(&directory) {
-            // A directory that the user did not name may be closed to them.
-            Err(_) if depth > 0 => continue,
-            read => read.map_err(|error| Error::io(name.clone(), error))?,
-        };
-        for entry in read.flatten() {
-            entries += 1;
-            if entries > MAX_ENTRIES {
-                let problem = format!("{name}: more than {MAX_ENTRIES} files in the directory");
-                return Err(Error::usage(problem).with_help("name the files"));
-            }
-            let path = entry.path();
-            // Links to directories may lead in circles.
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() && (depth >= MAX_DEPTH || is_of_tool(&entry)) => {}
-                Ok(kind) if kind.is_dir() => pending.push((path, depth + 1)),
-                Ok(_)
-                    if FileKind::of_name(&path.display().to_string()).is_some()
-                        && path.is_file() =>
-                {
-                    found.push(path);
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn is_of_tool(entry: &DirEntry) -> bool {
-    let name = entry.file_name();
-    let name = name.to_string_lossy();
-    let is_hidden = name.starts_with('.') && name != ".devcontainer";
-    is_hidden || TOOLS.contains(&name.as_ref())
+    let is_known = |path: &Path| FileKind::of_name(&path.display().to_string()).is_some();
+    files_below(directory, is_known, cancellation)
 }

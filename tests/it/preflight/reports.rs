@@ -125,10 +125,22 @@ fn standard_input_is_a_manifest() {
 }
 
 #[test]
-fn a_directory_means_the_manifests_in_it() {
+fn a_directory_means_the_manifests_in_it_and_below_it() {
     let input = Input::new(MANIFEST);
     input.write("notes.txt", "nothing");
-    std::fs::create_dir(input.path().join("deploy")).unwrap();
+    for directory in ["deploy/base", "deploy/.git", "deploy/chart", "none"] {
+        std::fs::create_dir_all(input.path().join(directory)).unwrap();
+    }
+    input.write("deploy/base/c.yml", &MANIFEST.replace("prod", "below"));
+    input.write("deploy/.git/d.yaml", &MANIFEST.replace("prod", "hidden"));
+    for (name, other) in [
+        ("deploy/values.yaml", "image: a\n"),
+        ("deploy/package.json", "{\"name\": \"a\"}"),
+        ("deploy/tsconfig.json", "{ // a comment\n}"),
+        ("deploy/chart/Chart.yaml", "apiVersion: v2\nname: a\n"),
+    ] {
+        input.write(name, other);
+    }
     input.write("deploy/a.yaml", MANIFEST);
     input.write("deploy/.imgcheck.yaml", "fail-on: error\n");
     input.write("deploy/b.json", "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"IMAGE\"}]}}");
@@ -136,6 +148,41 @@ fn a_directory_means_the_manifests_in_it() {
     assert_eq!(code, 0);
     assert!(text.contains("Pod prod/p (deploy/a.yaml)"), "{text}");
     assert!(text.contains("Pod b (deploy/b.json)"), "{text}");
+    assert!(text.contains("Pod below/p (deploy/base/c.yml)"), "{text}");
+    assert!(!text.contains("hidden"), "{text}");
+    let (code, _, error) = input.run(&["none"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("none: no manifest in this directory or below it"),
+        "{error}"
+    );
+    // What is almost a manifest, and a template of a chart, are no other files.
+    input.write("deploy/base/e.yaml", "kind: Pod\nmetadata: {name: e}\n");
+    input.write(
+        "deploy/chart/f.yaml",
+        "apiVersion: v1\nkind: Pod\n{{ .Values.a }}\n",
+    );
+    let (code, _, error) = input.run(&["deploy"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("neither a Kubernetes object nor a Compose file"),
+        "{error}"
+    );
+    assert!(error.contains("this is a template"), "{error}");
+}
+
+#[test]
+fn a_kustomization_is_rendered_first() {
+    let input = Input::new("");
+    for text in [
+        "resources: [a.yaml]\n",
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+    ] {
+        input.write("kustomization.yaml", text);
+        let (code, _, error) = input.run(&["kustomization.yaml"]);
+        assert_eq!(code, 2);
+        assert!(error.contains("kubectl kustomize DIRECTORY"), "{error}");
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Reads the files of a request.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use super::super::directory::files_below;
 use super::super::lint_files::{empty_input, is_an_image};
 use super::super::node_files;
 use super::super::report::Unread;
@@ -27,20 +28,19 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 impl PreflightRequest {
     /// The names and texts of the manifests, and those that could not be read.
-    pub(super) fn texts(&self) -> (Vec<(String, String)>, Vec<Unread>) {
+    pub(super) fn texts(
+        &self,
+        cancellation: &Cancellation,
+    ) -> (Vec<(String, String)>, Vec<Unread>) {
         let (mut texts, mut errors) = (Vec::new(), Vec::new());
         for path in &self.files {
-            let files = match path.is_dir() {
-                true => files_in(path),
-                false => Ok(vec![path.clone()]),
+            let read = match path.is_dir() {
+                true => texts_below(path, cancellation),
+                false => Ok(vec![named_text(path)]),
             };
-            let named = |error| Unread::unjudged(lexical::shown(path), error);
-            for file in files.map_err(named).unwrap_or_else(|error| {
-                errors.push(error);
-                Vec::new()
-            }) {
-                let name = lexical::shown(&file);
-                match text_of(&file, &name) {
+            let read = read.unwrap_or_else(|error| vec![(lexical::shown(path), Err(error))]);
+            for (name, text) in read {
+                match text {
                     Ok(text) => texts.push((name, text)),
                     Err(error) => errors.push(Unread::unjudged(name, error)),
                 }
@@ -131,6 +131,13 @@ impl PreflightRequest {
     }
 }
 
+/// The name of a file, and its text.
+fn named_text(file: &Path) -> (String, Result<String>) {
+    let name = lexical::shown(file);
+    let text = text_of(file, &name);
+    (name, text)
+}
+
 /// The text of a manifest.
 fn text_of(file: &Path, name: &str) -> Result<String> {
     if is_image_file(file) {
@@ -150,25 +157,31 @@ fn empty(name: &str) -> Error {
     }
 }
 
-/// The manifests that are directly in a directory, in order of their names, without the configuration of imgcheck.
-fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    let name = directory.display().to_string();
-    let entries = std::fs::read_dir(directory).map_err(|error| Error::io(name.clone(), error))?;
-    let is_manifest = |path: &PathBuf| {
+/// The names and texts of the manifests below a directory. Files that are something else by their content, such as the values of a chart,
+/// and the configuration of imgcheck are left out.
+///
+/// # Errors
+/// The directory cannot be read or has no manifest, or the request was cancelled.
+fn texts_below(
+    directory: &Path,
+    cancellation: &Cancellation,
+) -> Result<Vec<(String, Result<String>)>> {
+    let may_be_manifest = |path: &Path| {
         let ending = path.extension().and_then(|it| it.to_str());
         let is_configuration = NAMES.iter().any(|name| path.ends_with(name));
-        path.is_file() && ending.is_some_and(|it| ENDINGS.contains(&it)) && !is_configuration
+        ending.is_some_and(|it| ENDINGS.contains(&it)) && !is_configuration
     };
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(is_manifest)
-        .collect();
-    files.sort();
-    match files.is_empty() {
-        false => Ok(files),
-        true => Err(Error::usage(format!(
-            "{name}: no *.yaml, *.yml or *.json file in this directory"
-        ))
-        .with_help("subdirectories are not searched; name the files")),
+    let files = files_below(directory, may_be_manifest, cancellation)?;
+    let mut texts: Vec<_> = files.iter().map(|it| named_text(it)).collect();
+    texts.retain(|(name, text)| {
+        let text = text.as_deref();
+        text.map_or(true, |it| workload::is_manifest(name, it))
+    });
+    if texts.is_empty() {
+        let name = directory.display();
+        let problem = format!("{name}: no manifest in this directory or below it");
+        let help = "a manifest ends with .yaml, .yml or .json, and has `apiVersion` and `kind`, or `services`";
+        return Err(Error::usage(problem).with_help(help));
     }
+    Ok(texts)
 }

@@ -54,7 +54,7 @@ impl Checker {
         report.is_preflight = true;
         let sources = request.sources()?;
         let settings = request.request("");
-        let (files, unread) = request.texts();
+        let (files, unread) = request.texts(&settings.cancellation);
         let listing = request.listing(&files, &settings.cancellation)?;
         let classes = request.classes(self, listing.as_ref())?;
         report.errors.extend(unread);

@@ -37,8 +37,9 @@ pub const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Maximum number of containers of one file.
 const MAX_CONTAINERS: usize = 10_000;
 
-/// The group and kind of a `kustomization.yaml`.
+/// The group and kind of a `kustomization.yaml`, which need not say them.
 const KUSTOMIZATION: (&str, &str) = ("kustomize.config.k8s.io", "Kustomization");
+const KUSTOMIZATIONS: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 
 /// What is wrong with a template, and the help.
 const TEMPLATE: &str = "this is a template";
@@ -91,6 +92,22 @@ pub fn read(
     (workloads, malformed)
 }
 
+/// Whether a file that was found in a directory is a manifest, perhaps a faulty one, and not something else, such as the values of a chart.
+pub fn is_manifest(name: &str, text: &str) -> bool {
+    let Ok((manifest, documents)) = documents(name, text) else {
+        return text.contains("apiVersion") || text.contains("services");
+    };
+    let mut flat = Vec::new();
+    documents
+        .iter()
+        .for_each(|it| shape::flatten(it, &mut flat));
+    let has = |it: &Node, key: &str| it.get(key).is_some();
+    flat.into_iter().any(|it| {
+        let is_object = shape::is_object(it) || has(it, "metadata") || has(it, "spec");
+        is_object || services(it).is_some() || is_kustomization(&manifest, it)
+    })
+}
+
 /// The error of input without any object, as a chart renders it whose parts are all switched off.
 fn without_objects(parsed: &[(Manifest, Vec<Node>)]) -> Option<Malformed> {
     let is_empty = |(manifest, documents): &(Manifest, Vec<Node>)| {
@@ -107,13 +124,18 @@ fn without_objects(parsed: &[(Manifest, Vec<Node>)]) -> Option<Malformed> {
 /// The error of a file with a Kustomization, which names the manifests of others.
 fn kustomization(manifest: &Manifest, documents: &[Node]) -> Option<Malformed> {
     let mut documents = documents.iter();
-    let found = documents.find(|it| shape::kind_of(it) == Some(KUSTOMIZATION))?;
+    let found = documents.find(|it| is_kustomization(manifest, it))?;
     let error = manifest.fault(
         found.span.clone(),
         "a Kustomization starts no container itself",
         "render it first: `kubectl kustomize DIRECTORY | imgcheck preflight -`",
     );
     Some((manifest.name().to_owned(), error))
+}
+
+fn is_kustomization(manifest: &Manifest, document: &Node) -> bool {
+    let file = lexical::name_of(manifest.name());
+    shape::kind_of(document) == Some(KUSTOMIZATION) || KUSTOMIZATIONS.contains(&file)
 }
 
 /// Reads the workload of one object that a cluster is asked to store; `None` if it starts no container. It has no text and no name, so
@@ -203,7 +225,7 @@ fn workloads_of(
             workloads.push(compose::read(document, services, manifest, kinds));
         } else if shape::is_object(document) {
             workloads.extend(kubernetes::read(document, manifest, objects, kinds));
-        } else {
+        } else if !is_kustomization(manifest, document) {
             errors.push(manifest.fault(
                 document.span.clone(),
                 "neither a Kubernetes object nor a Compose file",
