@@ -330,6 +330,68 @@ fn a_gpu_by_a_number_that_the_container_does_not_get() {
     }
 }
 
+/// A process for each GPU, as the command of the image or of the manifest says, also behind a shell.
+#[test]
+fn more_processes_than_gpus() {
+    for (command, more, expected) in [
+        (
+            "[python3, /usr/bin/torchrun, --nproc-per-node=8, train.py]",
+            "",
+            "torchrun starts 8 processes",
+        ),
+        (
+            "[python3, -m, torch.distributed.run, --nproc_per_node, '2', train.py]",
+            "",
+            "starts 2 processes",
+        ),
+        (
+            "[bash, -c, 'exec python3 /usr/bin/torchrun --nproc-per-node $N train.py']",
+            "env: [{name: N, value: '4'}]",
+            "starts 4 processes",
+        ),
+        (
+            "[python3, /usr/bin/torchrun, --nproc-per-node=1, train.py]",
+            "",
+            "",
+        ),
+        (
+            "[python3, /usr/bin/torchrun, --nproc-per-node=8, train.py]",
+            "securityContext: {privileged: true}",
+            "",
+        ),
+        (
+            "[python3, -m, vllm.entrypoints.openai.api_server, -tp, '4']",
+            "",
+            "requests 1 GPU",
+        ),
+        (
+            "[bash, -c, 'ray start --head && exec python3 -m vllm.entrypoints.openai.api_server -tp 4']",
+            "",
+            "",
+        ),
+        (
+            "[python3, -m, vllm.entrypoints.openai.api_server, -tp, '4']",
+            "env: [{name: RAY_ADDRESS, value: 'head:6379'}]",
+            "",
+        ),
+    ] {
+        let container = format!("command: {command}\n{GPU}\n{more}");
+        let (_, report) = Input::new(&pod(&container, "")).json(&[]);
+        let findings = containers(&report)[0]["findings"]
+            .as_array()
+            .unwrap()
+            .iter();
+        let own = findings.filter(|it| it["rule"] == "deploy-too-few-gpus");
+        let found: String = own.filter_map(|it| it["message"].as_str()).collect();
+        assert_eq!(
+            found.is_empty(),
+            expected.is_empty(),
+            "{command} {more}: {found}"
+        );
+        assert!(found.contains(expected), "{command} {more}: {found}");
+    }
+}
+
 #[test]
 fn nothing_is_written_to_a_root_filesystem_that_is_read_only() {
     for (more, expected) in [

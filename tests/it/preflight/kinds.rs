@@ -126,8 +126,8 @@ fn parts_with_different_versions_are_reported() {
         |name: &str| format!("{{spec: {{containers: [{{name: {name}, image: 'IMAGE', {gpu}}}]}}}}");
     let spec = format!(
         "{{pytorchReplicaSpecs: {{Master: {{template: {}}}, Worker: {{template: {}}}}}}}",
-        container("m"),
-        container("w")
+        container("pytorch"),
+        container("pytorch")
     );
     let (code, report) = Input::new(&object("kubeflow.org/v1", "PyTorchJob", &spec)).json(&[]);
     assert_eq!((code, findings(containers(&report)[1])), (0, vec![]));

@@ -124,3 +124,56 @@ fn the_pods_of_custom_kinds_have_the_same_types() {
     let mounts = "volumeMounts: [{name: v, mountPath: /v}]";
     assert_eq!(refused(&job(mounts)), [[""; 0]]);
 }
+
+/// What the webhooks of Kubeflow demand of jobs.
+#[test]
+fn replicas_of_a_training_job() {
+    let job = |kind: &str, map: &str, replicas: &str| {
+        format!(
+            "apiVersion: kubeflow.org/v1\nkind: {kind}\nmetadata: {{name: x}}\nspec:\n  {map}:\n{replicas}"
+        )
+    };
+    let replica = |name: &str, count: &str, container: &str| {
+        format!(
+            "    {name}:\n      replicas: {count}\n      template: {{spec: {{containers: [{{name: {container}, image: IMAGE}}]}}}}\n"
+        )
+    };
+    let pytorch = |text: &str| refused(&job("PyTorchJob", "pytorchReplicaSpecs", text)).concat();
+    let whole = replica("Master", "1", "pytorch") + &replica("worker", "3", "pytorch");
+    assert_eq!(pytorch(&whole), [""; 0]);
+    assert_eq!(pytorch(&replica("Master", "$(N)", "'{{name}}'")), [""; 0]);
+    let refuses = |field: &str, says: &str| {
+        vec![format!(
+            "the API server refuses `spec.pytorchReplicaSpecs.{field}: {says}"
+        )]
+    };
+    assert_eq!(
+        pytorch(&replica("Worker", "2", "main")),
+        refuses(
+            "Worker.template.spec.containers`",
+            "Required value: must have at least one container with name pytorch"
+        )
+    );
+    assert_eq!(
+        pytorch(&replica("Workers", "2", "pytorch")),
+        refuses(
+            "Workers` with the value `Workers`",
+            "supported values: \"Master\", \"Worker\""
+        )
+    );
+    assert_eq!(
+        pytorch(&replica("Master", "2", "pytorch")),
+        refuses("Master.replicas` with the value `2`", "must be 1")
+    );
+    let xgboost = job(
+        "XGBoostJob",
+        "xgbReplicaSpecs",
+        &replica("Worker", "2", "xgboost"),
+    );
+    assert_eq!(
+        refused(&xgboost).concat(),
+        ["the API server refuses `spec.xgbReplicaSpecs.Master`: Required value: must be present"]
+    );
+    let tensorflow = job("TFJob", "tfReplicaSpecs", &replica("PS", "2", "tensorflow"));
+    assert_eq!(refused(&tensorflow).concat(), [""; 0]);
+}

@@ -91,10 +91,28 @@ pub struct Kind {
     /// Variables that its controller sets in the containers, as patterns: `RANK`, `TRAIN_*`.
     #[serde(default)]
     pub(super) variables: Vec<String>,
+    /// What webhooks demand of the map with its templates.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub(super) replica_specs: Option<ReplicaSpecs>,
     /// Where this is specified.
     #[serde(default, rename = "source")]
     #[schemars(skip)]
     _source: String,
+}
+
+/// What the webhooks of Kubeflow's training operator demand of the replicas of a job.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ReplicaSpecs {
+    /// The keys that there may be; any if empty.
+    pub types: Vec<String>,
+    /// The name of a container that each Pod has.
+    pub container: String,
+    /// The key that has one replica.
+    pub single: Option<String>,
+    /// The key that is there.
+    pub required: Option<String>,
 }
 
 /// What becomes of resources that an object has for its containers.

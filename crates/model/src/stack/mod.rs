@@ -8,6 +8,7 @@ pub mod container_toolkit;
 mod driver;
 mod evidence;
 mod gpu;
+mod gpu_processes;
 mod importable;
 mod interpreter;
 mod inventory;
@@ -59,6 +60,7 @@ pub use component::{Component, Coverage, Distribution, Evidence, EvidenceKind};
 pub use container_toolkit::ContainerToolkit;
 pub use driver::{DriverFloor, ToolkitRow};
 pub use gpu::{Gpu, LibraryCoverage};
+pub use gpu_processes::GpuProcesses;
 pub use importable::ImportableDistributions;
 pub use naming_variables::NamingVariables;
 pub use network::{Network, UnloadableNetwork};
@@ -116,6 +118,8 @@ pub struct Stack {
     /// The script that the command runs with Python.
     #[serde(skip)]
     pub script: Option<PythonScript>,
+    /// The processes that the command starts, one for each GPU.
+    pub gpu_processes: Option<GpuProcesses>,
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
     pub missing_tools: Vec<MissingTool>,
@@ -261,6 +265,7 @@ pub fn read(
     );
     Ok(Stack {
         script: PythonScript::of(&environments, launch, root),
+        gpu_processes: GpuProcesses::of(launch, &catalogue.settings.gpu_programs, &inventory),
         components,
         machines,
         gpu,

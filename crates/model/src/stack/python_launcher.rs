@@ -82,18 +82,7 @@ impl Worker {
 impl PythonLauncher {
     /// Its arguments, if it is what Python executes.
     fn arguments<'o>(&self, options: &'o Options) -> Option<&'o [String]> {
-        let is_listed = |list: &[String], name: &str| list.iter().any(|it| it == name);
-        let is_program = match (&options.script, &options.module) {
-            (Some(script), _) => is_listed(&self.names, name_of(script)),
-            (None, Some(module)) => is_listed(&self.modules, module),
-            (None, None) => false,
-        };
-        let words = options.rest.as_slice();
-        match &self.command {
-            _ if !is_program => None,
-            None => Some(words),
-            Some(command) => words.strip_prefix(std::slice::from_ref(command)),
-        }
+        options.arguments_of(&self.names, &self.modules, self.command.as_ref())
     }
 
     /// What it starts with these arguments.

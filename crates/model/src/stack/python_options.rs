@@ -76,6 +76,28 @@ impl Options {
         Some(options)
     }
 
+    /// The arguments of a program, if that is what Python executes: a script of one of these names or one of these modules, whose first
+    /// argument is `command`.
+    pub fn arguments_of(
+        &self,
+        names: &[String],
+        modules: &[String],
+        command: Option<&String>,
+    ) -> Option<&[String]> {
+        let is_listed = |list: &[String], name: &str| list.iter().any(|it| it == name);
+        let is_program = match (&self.script, &self.module) {
+            (Some(script), _) => is_listed(names, name_of(script)),
+            (None, Some(module)) => is_listed(modules, module),
+            (None, None) => false,
+        };
+        let rest = self.rest.as_slice();
+        let arguments = match command {
+            Some(command) => rest.strip_prefix(std::slice::from_ref(command)),
+            None => Some(rest),
+        };
+        arguments.filter(|_| is_program)
+    }
+
     /// Reads one word of options: `-sE`. True if they end here.
     fn read<'w>(&mut self, letters: &str, words: &mut impl Iterator<Item = &'w String>) -> bool {
         for (at, letter) in letters.char_indices() {

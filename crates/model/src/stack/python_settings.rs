@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use serde::Deserialize;
 
+use super::gpu_processes::GpuProgram;
 use super::python_launcher::PythonLauncher;
 use super::python_options::Options;
 use imgcheck_base::excerpt;
@@ -19,6 +20,8 @@ pub struct PythonSettings {
     prints: OptionNames,
     encodings: Encodings,
     pub(super) launchers: Vec<PythonLauncher>,
+    #[serde(rename = "gpu-programs")]
+    pub(super) gpu_programs: Vec<GpuProgram>,
 }
 
 /// A variable or an option of `-X`, and its valid values.

@@ -28,8 +28,9 @@ use imgcheck_model::process::LoaderFacts;
 use imgcheck_model::settings;
 use imgcheck_model::stack::{
     BrokenEnvironment, Component, ContainerToolkit, DriverFloor, Evidence, Gpu, GpuAssembler,
-    ImportableDistributions, IncompleteDistribution, MissingTool, Network, OverwrittenFiles,
-    PythonScript, ShadowedPackage, Stack, StartRefusal, UnmetRequirement, Weights,
+    GpuProcesses, ImportableDistributions, IncompleteDistribution, MissingTool, Network,
+    OverwrittenFiles, PythonScript, ShadowedPackage, Stack, StartRefusal, UnmetRequirement,
+    Weights,
 };
 use imgcheck_model::targets::TargetFacts;
 
@@ -124,6 +125,9 @@ pub struct PythonFacts {
     /// The script that the command runs with Python. Absent if it runs none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<PythonScript>,
+    /// The processes that the command starts on its machine, each for a GPU of its own, as its options say. Absent if they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_processes: Option<GpuProcesses>,
     /// Programs and headers that installed packages need to compile something at run time, and that are missing.
     pub missing_tools: Vec<MissingTool>,
     /// The `ptxas` that packages call to compile for a GPU, as far as its release is known.
@@ -165,6 +169,7 @@ impl From<Stack> for StackFacts {
             shadowed_packages: stack.shadowed_packages,
             start_refusals: stack.start_refusals,
             script: stack.script,
+            gpu_processes: stack.gpu_processes,
             missing_tools: stack.missing_tools,
             assemblers: stack.assemblers,
             files_in_place: stack.files_in_place,

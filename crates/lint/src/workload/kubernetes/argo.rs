@@ -5,21 +5,21 @@ mod calls;
 mod references;
 mod steps;
 mod text;
+mod undefined;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use calls::Calls;
 use imgcheck_base::document::{Node, Value};
-use steps::steps;
+use steps::{GROUP, path, steps};
 use text::{Parameters, Values, is_open, substituted};
+pub(super) use undefined::undefined;
 
 use super::inline_script::InlineScript;
 use super::patch;
 use super::references::References;
 
-/// The API group.
-const GROUP: &str = "argoproj.io";
 /// The fields that make the kind of a template; one that only the defaults have does not count.
 const KINDS: [&str; 10] = [
     "container",
@@ -41,14 +41,6 @@ const SCRIPT: &str = "/argo/staging/script";
 const FOLLOWED: [&str; 2] = ["dag", "steps"];
 /// Maximum number of values in the copies of templates. A template beyond is there once, with what is in all its sets unknown.
 const MAX_COPIED: usize = 200_000;
-
-/// Where the specification of the workflow is.
-fn path(object: &Node) -> &'static [&'static str] {
-    match object.at(["spec", "workflowSpec"]) {
-        Some(_) => &["spec", "workflowSpec"],
-        None => &["spec"],
-    }
-}
 
 /// An object with the templates that it runs; `None` if Argo does not run templates of it.
 pub(super) fn expanded(group: &str, object: &Node, references: &mut References) -> Option<Node> {

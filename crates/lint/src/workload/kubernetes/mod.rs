@@ -17,6 +17,7 @@ mod queue;
 mod ray;
 mod reader;
 mod references;
+mod replica_specs;
 mod resources;
 mod runtime;
 mod scheduling;
@@ -52,8 +53,12 @@ pub(super) fn read(
     kinds: &Kinds,
 ) -> Option<Workload> {
     let (expanded, missing) = expanded(object, objects);
+    let undefined = argo::undefined(object, manifest);
     let object = expanded.as_ref().unwrap_or(object);
     let mut workload = of_expanded(object, manifest, objects, kinds);
+    if let Some(first) = workload.containers.first_mut() {
+        first.refused_fields.extend(undefined);
+    }
     workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
     workload
         .not_understood
@@ -243,7 +248,11 @@ impl Reader<'_> {
         let refused = parts.flat_map(|(name, part)| {
             fields.refused_as(name, part.node, &part.path, is_whole, self.manifest)
         });
-        refused.collect()
+        let mut found: Vec<RefusedField> = refused.collect();
+        if is_whole {
+            found.extend(replica_specs::refused(self.object, kind, self.manifest));
+        }
+        found
     }
 
     /// Any map whose list `containers` has an image is the specification of a Pod.

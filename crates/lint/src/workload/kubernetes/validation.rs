@@ -50,6 +50,25 @@ pub(super) fn refused(
     check.found
 }
 
+impl RefusedField {
+    /// A field whose value, or whose absence from a map, is not allowed.
+    pub(super) fn invalid(
+        field: String,
+        node: &Node,
+        says: impl Into<String>,
+        manifest: &Manifest,
+    ) -> Self {
+        RefusedField {
+            field,
+            value: node.text().unwrap_or_default().to_owned(),
+            problem: "invalid".to_owned(),
+            says: says.into(),
+            location: manifest.location(node),
+            ..RefusedField::default()
+        }
+    }
+}
+
 struct Check<'c> {
     manifest: &'c Manifest<'c>,
     /// The name of the container that is checked; else empty.
@@ -64,12 +83,7 @@ impl Check<'_> {
         }
         self.found.push(RefusedField {
             container: self.container.clone(),
-            field,
-            value: node.text().unwrap_or_default().to_owned(),
-            problem: "invalid".to_owned(),
-            says: says.into(),
-            location: self.manifest.location(node),
-            ..RefusedField::default()
+            ..RefusedField::invalid(field, node, says, self.manifest)
         });
     }
 

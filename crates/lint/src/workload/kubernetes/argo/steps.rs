@@ -1,6 +1,17 @@
-//! The steps of a template.
+//! Where the templates of a workflow are, and their steps.
 
 use imgcheck_base::document::{Node, Value};
+
+/// The API group.
+pub(super) const GROUP: &str = "argoproj.io";
+
+/// Where the specification of the workflow is.
+pub(super) fn path(object: &Node) -> &'static [&'static str] {
+    match object.at(["spec", "workflowSpec"]) {
+        Some(_) => &["spec", "workflowSpec"],
+        None => &["spec"],
+    }
+}
 
 /// The steps and tasks of a template.
 pub(super) fn steps(template: &Node) -> impl Iterator<Item = &Node> {

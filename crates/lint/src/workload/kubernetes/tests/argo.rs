@@ -228,3 +228,56 @@ fn argo_runs_templates_of_other_objects() {
         );
     }
 }
+
+/// Names of templates that are not there, as `line field value meant`.
+fn undefined(text: &str) -> Vec<String> {
+    let fields = containers(&[text])
+        .0
+        .into_iter()
+        .flat_map(|it| it.refused_fields);
+    let undefined = fields.filter(|it| it.problem == "undefined");
+    let shown = undefined.map(|it| {
+        format!(
+            "{} {} {} {}",
+            it.location.line, it.field, it.value, it.meant
+        )
+    });
+    shown.collect()
+}
+
+#[test]
+fn a_workflow_has_the_templates_that_it_names() {
+    let templates = r"
+  templates:
+  - name: main
+    steps:
+    - - {name: a, template: trian}
+      - {name: b, template: '{{item}}'}
+      - {name: c, templateRef: {name: t, template: other}}
+  - name: graph
+    dag: {tasks: [{name: d, template: train}, {name: e, template: tset, inline: {}}]}
+  - {name: train, container: {image: a}}
+";
+    let text = argo(&format!("\n  entrypoint: mian\n  onExit: main{templates}"));
+    assert_eq!(
+        undefined(&text),
+        [
+            "6 spec.entrypoint mian main",
+            "11 spec.templates[0] trian train",
+            "15 spec.templates[1] tset "
+        ]
+    );
+    let cron = object(
+        "argoproj.io/v1alpha1",
+        "CronWorkflow",
+        "  workflowSpec:\n    entrypoint: nosuch\n    templates: [{name: a, container: {image: a}}]\n",
+    );
+    assert_eq!(undefined(&cron), ["6 spec.workflowSpec.entrypoint nosuch "]);
+    for spec in [
+        "\n  entrypoint: x\n  workflowTemplateRef: {name: t}\n  templates: [{name: a, container: {image: a}}]\n",
+        "\n  entrypoint: x\n  templates: [{name: '{{a}}', container: {image: a}}]\n",
+        "\n  entrypoint: '{{a}}'\n  templates: [{name: a, container: {image: a}}]\n",
+    ] {
+        assert_eq!(undefined(&argo(spec)), [""; 0], "{spec}");
+    }
+}
