@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 /// Directories of tools, whose files are not the project's own. Hidden ones are left out, too.
 const TOOLS: &[&str] = &["__pycache__", "node_modules", "site-packages", "venv"];
 
-/// The files below a directory that are wanted by their path, in order of their paths.
+/// The files below a directory whose path `is_wanted` accepts, sorted.
 ///
 /// # Errors
 /// The directory cannot be read or has too many entries, or the request was cancelled.
@@ -24,21 +24,21 @@ pub fn files_below(
     is_wanted: impl Fn(&Path) -> bool,
     cancellation: &Cancellation,
 ) -> Result<Vec<PathBuf>> {
+    let named = directory.display();
     let mut pending = vec![(directory.to_owned(), 0)];
     let mut entries = 0;
     let mut found = Vec::new();
     while let Some((directory, depth)) = pending.pop() {
         cancellation.check()?;
-        let name = directory.display().to_string();
         let read = match std::fs::read_dir(&directory) {
             // A directory that the user did not name may be closed to them.
             Err(_) if depth > 0 => continue,
-            read => read.map_err(|error| Error::io(name.clone(), error))?,
+            read => read.map_err(|error| Error::io(named.to_string(), error))?,
         };
         for entry in read.flatten() {
             entries += 1;
             if entries > MAX_ENTRIES {
-                let problem = format!("{name}: more than {MAX_ENTRIES} files in the directory");
+                let problem = format!("{named}: more than {MAX_ENTRIES} files in the directory");
                 return Err(Error::usage(problem).with_help("name the files"));
             }
             let path = entry.path();

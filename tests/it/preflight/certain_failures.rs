@@ -337,7 +337,7 @@ fn more_processes_than_gpus() {
         (
             "[python3, /usr/bin/torchrun, --nproc-per-node=8, train.py]",
             "",
-            "torchrun starts 8 processes",
+            "torchrun starts 8 processes (`--nproc-per-node=8`), and the container requests 1 GPU",
         ),
         (
             "[python3, -m, torch.distributed.run, --nproc_per_node, '2', train.py]",
@@ -362,7 +362,7 @@ fn more_processes_than_gpus() {
         (
             "[python3, -m, vllm.entrypoints.openai.api_server, -tp, '4']",
             "",
-            "requests 1 GPU",
+            "vllm.entrypoints.openai.api_server needs 4 GPUs (`-tp 4`)",
         ),
         (
             "[bash, -c, 'ray start --head && exec python3 -m vllm.entrypoints.openai.api_server -tp 4']",

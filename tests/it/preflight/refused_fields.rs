@@ -174,6 +174,30 @@ fn replicas_of_a_training_job() {
         refused(&xgboost).concat(),
         ["the API server refuses `spec.xgbReplicaSpecs.Master`: Required value: must be present"]
     );
+    let templated =
+        "    '{{role}}':\n      template: {spec: {containers: [{name: xgboost, image: IMAGE}]}}\n";
+    let templated = job(
+        "XGBoostJob",
+        "xgbReplicaSpecs",
+        &(replica("Worker", "2", "xgboost") + templated),
+    );
+    assert_eq!(refused(&templated).concat(), [""; 0]);
+    for (kind, map, name, container) in [
+        ("XGBoostJob", "xgbReplicaSpecs", "Master", "xgboost"),
+        ("JAXJob", "jaxReplicaSpecs", "Worker", "jax"),
+        ("PaddleJob", "paddleReplicaSpecs", "Worker", "paddle"),
+    ] {
+        assert_eq!(
+            refused(&job(kind, map, &replica(name, "1", container))).concat(),
+            [""; 0]
+        );
+        assert_eq!(
+            refused(&job(kind, map, &replica(name, "1", "main")))
+                .concat()
+                .len(),
+            1
+        );
+    }
     let tensorflow = job("TFJob", "tfReplicaSpecs", &replica("PS", "2", "tensorflow"));
     assert_eq!(refused(&tensorflow).concat(), [""; 0]);
 }

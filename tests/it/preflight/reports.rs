@@ -138,9 +138,22 @@ fn a_directory_means_the_manifests_in_it_and_below_it() {
         ("deploy/package.json", "{\"name\": \"a\"}"),
         ("deploy/tsconfig.json", "{ // a comment\n}"),
         ("deploy/chart/Chart.yaml", "apiVersion: v2\nname: a\n"),
+        (
+            "deploy/chart/values.yaml",
+            "services: {a: {port: 1}}\nkind: a\n",
+        ),
+        ("deploy/empty.yaml", ""),
+        (
+            "deploy/index.json",
+            "{\"metadata\": {\"total_size\": 1}, \"weight_map\": {}}",
+        ),
+        ("deploy/words.json", "{\"text\": \"our services\""),
     ] {
         input.write(name, other);
     }
+    std::fs::write(input.path().join("deploy/bytes.json"), b"\xff\xfe").unwrap();
+    let large = "{\"vocabulary\": \"".to_owned() + &"a".repeat(17 << 20);
+    input.write("deploy/tokenizer.json", &large);
     input.write("deploy/a.yaml", MANIFEST);
     input.write("deploy/.imgcheck.yaml", "fail-on: error\n");
     input.write("deploy/b.json", "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"containers\": [{\"name\": \"c\", \"image\": \"IMAGE\"}]}}");

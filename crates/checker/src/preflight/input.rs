@@ -157,11 +157,11 @@ fn empty(name: &str) -> Error {
     }
 }
 
-/// The names and texts of the manifests below a directory. Files that are something else by their content, such as the values of a chart,
-/// and the configuration of imgcheck are left out.
+/// The names and texts of the manifests below a directory, without the configuration of imgcheck and files that are something else, such as
+/// the values of a chart.
 ///
 /// # Errors
-/// The directory cannot be read or has no manifest, or the request was cancelled.
+/// The directory cannot be read, has too many entries or no manifest, or the request was cancelled.
 fn texts_below(
     directory: &Path,
     cancellation: &Cancellation,
@@ -171,12 +171,19 @@ fn texts_below(
         let is_configuration = NAMES.iter().any(|name| path.ends_with(name));
         ending.is_some_and(|it| ENDINGS.contains(&it)) && !is_configuration
     };
-    let files = files_below(directory, may_be_manifest, cancellation)?;
-    let mut texts: Vec<_> = files.iter().map(|it| named_text(it)).collect();
-    texts.retain(|(name, text)| {
-        let text = text.as_deref();
-        text.map_or(true, |it| workload::is_manifest(name, it))
-    });
+    let mut texts = Vec::new();
+    for file in files_below(directory, may_be_manifest, cancellation)? {
+        cancellation.check()?;
+        let (name, text) = named_text(&file);
+        let is_manifest = match &text {
+            Ok(text) => workload::is_manifest(&name, text),
+            // Too large, not text, or empty.
+            Err(_) => lint::beginning(&file).is_none_or(|it| it.contains("apiVersion")),
+        };
+        if is_manifest {
+            texts.push((name, text));
+        }
+    }
     if texts.is_empty() {
         let name = directory.display();
         let problem = format!("{name}: no manifest in this directory or below it");

@@ -15,6 +15,9 @@ pub const MAX_FILE: u64 = 1024 * 1024;
 /// The maximum number of names of a directory that a missing file is compared with.
 const MAX_NAMES: usize = 1000;
 
+/// The bytes of a file that tell what it is.
+const BEGINNING: u64 = 4096;
+
 /// The text of at most `limit` bytes that the user names; `-` is standard input.
 ///
 /// # Errors
@@ -58,6 +61,13 @@ pub fn load(path: &Path, limit: u64) -> Result<String> {
         })?;
     let bytes = read(file, limit).map_err(|error| Error::io(name.clone(), error))?;
     decode(&name, bytes, limit)
+}
+
+/// The first bytes of a file, as far as they are text; `None` if [`load`] could not read it, either.
+pub fn beginning(path: &Path) -> Option<String> {
+    let file = Tree::of(path).open(path).ok()?;
+    let bytes = read(file, BEGINNING).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The file in the directory of a path whose name is most like its.

@@ -60,7 +60,7 @@ pub use faults::{
 pub use ignores::InlineIgnore;
 pub use install::Argument;
 pub use kind::{FileKind, is_template};
-pub use load::{MAX_FILE, load, neighbour, text_of};
+pub use load::{MAX_FILE, beginning, load, neighbour, text_of};
 pub use script::Script;
 pub use sources::Sources;
 pub use text::Text;

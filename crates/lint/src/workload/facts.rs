@@ -235,7 +235,7 @@ pub struct RefusedField {
     /// Its value as written, if that is short; else empty.
     pub value: String,
     /// `type` (its value is of another type), `unknown-field` (it is misspelled), `invalid` (its value, or its absence, is not allowed),
-    /// `undefined` (it names a template of a workflow that is not there).
+    /// `undefined` (it names a template that the workflow does not have).
     pub problem: String,
     /// What its value is, and what the field takes, if the type is wrong: `text`, `a number`, `a truth value`, `a list`, `a map`.
     pub is: String,

@@ -91,7 +91,7 @@ pub struct Kind {
     /// Variables that its controller sets in the containers, as patterns: `RANK`, `TRAIN_*`.
     #[serde(default)]
     pub(super) variables: Vec<String>,
-    /// What webhooks demand of the map with its templates.
+    /// What its controller requires of the map with the templates.
     #[serde(default)]
     #[schemars(skip)]
     pub(super) replica_specs: Option<ReplicaSpecs>,
@@ -101,17 +101,17 @@ pub struct Kind {
     _source: String,
 }
 
-/// What the webhooks of Kubeflow's training operator demand of the replicas of a job.
+/// What Kubeflow's training operator requires of the replicas of a job.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ReplicaSpecs {
-    /// The keys that there may be; any if empty.
+    /// Allowed replica types; any if empty.
     pub types: Vec<String>,
-    /// The name of a container that each Pod has.
+    /// Each replica has a container of this name.
     pub container: String,
-    /// The key that has one replica.
+    /// The replica type that has exactly one replica.
     pub single: Option<String>,
-    /// The key that is there.
+    /// The replica type that must be there.
     pub required: Option<String>,
 }
 

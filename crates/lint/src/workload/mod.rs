@@ -41,6 +41,9 @@ const MAX_CONTAINERS: usize = 10_000;
 const KUSTOMIZATION: (&str, &str) = ("kustomize.config.k8s.io", "Kustomization");
 const KUSTOMIZATIONS: [&str; 2] = ["kustomization.yaml", "kustomization.yml"];
 
+/// How lines of a manifest begin.
+const MANIFEST_KEYS: [&str; 3] = ["apiVersion:", "kind:", "services:"];
+
 /// What is wrong with a template, and the help.
 const TEMPLATE: &str = "this is a template";
 const RENDER: &str = "render it first: `helm template … | imgcheck preflight -`";
@@ -95,16 +98,22 @@ pub fn read(
 /// Whether a file that was found in a directory is a manifest, perhaps a faulty one, and not something else, such as the values of a chart.
 pub fn is_manifest(name: &str, text: &str) -> bool {
     let Ok((manifest, documents)) = documents(name, text) else {
-        return text.contains("apiVersion") || text.contains("services");
+        let begins = |line: &str| MANIFEST_KEYS.iter().any(|it| line.starts_with(it));
+        return text.lines().any(begins) || text.contains("\"apiVersion\"");
     };
+    let has = |it: &Node, keys: [&str; 2]| keys.iter().any(|key| it.get(key).is_some());
+    let is_service = |it: &Node| has(it, ["image", "build"]);
     let mut flat = Vec::new();
     documents
         .iter()
         .for_each(|it| shape::flatten(it, &mut flat));
-    let has = |it: &Node, key: &str| it.get(key).is_some();
     flat.into_iter().any(|it| {
-        let is_object = shape::is_object(it) || has(it, "metadata") || has(it, "spec");
-        is_object || services(it).is_some() || is_kustomization(&manifest, it)
+        let is_object = has(it, ["apiVersion", "kind"]) && has(it, ["metadata", "spec"]);
+        let mut services = services(it).into_iter().flat_map(Node::entries);
+        is_object
+            || shape::is_object(it)
+            || services.any(|(_, service)| is_service(service))
+            || is_kustomization(&manifest, it)
     })
 }
 

@@ -4,20 +4,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inventory::Inventory;
-use super::python_options::Options;
-use imgcheck_base::lexical::name_of;
+use super::python_launcher::{PythonLauncher, Worker};
+use super::python_options::{Options, option};
 use imgcheck_launch::{Launch, UNKNOWN};
 
 /// The processes that the program of a container starts on its machine, each for a GPU of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GpuProcesses {
-    /// The program: `torchrun`, `vllm`.
+    /// The name of the program or module: `torchrun`, `vllm.entrypoints.openai.api_server`.
     pub program: String,
-    /// The options that say how many: `--tensor-parallel-size 4`.
+    /// The options that say how many, as written: `--tensor-parallel-size 4`.
     pub options: String,
-    /// How many.
-    pub count: u64,
+    /// The number of processes on one machine.
+    pub count: u32,
+    /// The program itself gives each process a GPU; after a launcher, the script that it starts does.
+    pub assigns: bool,
 }
 
 /// A program of `rules/knowledge/python-options.yaml`, which says what each field means.
@@ -29,7 +31,7 @@ pub(super) struct GpuProgram {
     command: Option<String>,
     counts: Vec<Vec<String>>,
     unless: Vec<String>,
-    joins: Option<String>,
+    cluster_program: Option<String>,
     #[serde(rename = "confidence")]
     _confidence: String,
     #[serde(rename = "source")]
@@ -41,89 +43,74 @@ impl GpuProcesses {
     pub(super) fn of(
         launch: &Launch,
         programs: &[GpuProgram],
+        launchers: &[PythonLauncher],
         inventory: &Inventory,
     ) -> Option<Self> {
         let options = Options::of(&launch.words)?;
-        let started =
+        let arguments =
             |it: &GpuProgram| options.arguments_of(&it.names, &it.modules, it.command.as_ref());
         let mut programs = programs.iter();
-        let (program, words) = programs.find_map(|it| Some((it, started(it)?)))?;
-        if program
-            .joins
-            .iter()
-            .any(|it| mentions(launch, it, inventory))
-        {
+        let (program, words) = programs.find_map(|it| Some((it, arguments(it)?.to_vec())))?;
+        let cluster = program.cluster_program.as_deref();
+        if cluster.is_some_and(|it| mentions(launch, it, inventory)) {
             return None;
         }
-        let script = options.script.as_deref().map(name_of);
-        let name = script.or(options.module.as_deref()).unwrap_or_default();
-        program.processes(name, words)
+        let worker = Worker::of(launch, launchers, |_| false).ok()?;
+        program.processes(options.program(), &words, worker.as_ref())
     }
 }
 
 impl GpuProgram {
-    fn processes(&self, program: &str, words: &[String]) -> Option<GpuProcesses> {
-        let has = |it: &String| self.unless.contains(it);
-        if words.iter().any(|it| it == UNKNOWN || has(it)) {
-            return None;
-        }
-        let words: Vec<(String, Option<&str>)> = words.iter().map(|it| option(it)).collect();
-        let mut found = GpuProcesses {
-            program: program.to_owned(),
-            count: 1,
-            ..GpuProcesses::default()
-        };
-        for (at, (name, attached)) in words.iter().enumerate() {
-            if self.unless.contains(name) || attached.is_some_and(|it| has(&it.to_owned())) {
+    /// What its arguments say. A launcher's own end where those of its worker begin.
+    fn processes(
+        &self,
+        program: &str,
+        arguments: &[String],
+        worker: Option<&Worker>,
+    ) -> Option<GpuProcesses> {
+        let of_script = worker.map_or(0, |it| it.options.rest.len());
+        let words = &arguments[..arguments.len().saturating_sub(of_script)];
+        let parts: Vec<_> = words.iter().map(|it| option(it)).collect();
+        let mut written = Vec::new();
+        let mut count = 1u32;
+        for (at, (name, attached)) in parts.iter().enumerate() {
+            let is_unknown = name == UNKNOWN || *attached == Some("");
+            let is_elsewhere = |it: &str| self.unless.iter().any(|word| word == it);
+            if is_unknown || is_elsewhere(name) || attached.is_some_and(is_elsewhere) {
                 return None;
             }
-            // The last of several counts.
             let Some(spellings) = self.counts.iter().find(|it| it.contains(name)) else {
                 continue;
             };
-            if words[at + 1..]
-                .iter()
-                .any(|(name, _)| spellings.contains(name))
-            {
+            // The last one counts.
+            if parts[at + 1..].iter().any(|(it, _)| spellings.contains(it)) {
                 continue;
             }
-            let next = || words.get(at + 1).map(|(word, _)| word.as_str());
-            let value = attached.or_else(next)?;
-            found.count = found.count.checked_mul(value.parse().ok()?)?;
-            let space = if found.options.is_empty() { "" } else { " " };
-            found.options += &format!("{space}{name} {value}");
+            let own = if attached.is_some() { 1 } else { 2 };
+            let own = words.get(at..at + own)?;
+            let value = attached.or_else(|| own.last().map(String::as_str))?;
+            count = count.checked_mul(value.parse().ok()?)?;
+            written.push(own.join(" "));
         }
-        (!found.options.is_empty()).then_some(found)
+        (!written.is_empty()).then(|| GpuProcesses {
+            program: program.to_owned(),
+            options: written.join(" "),
+            count,
+            assigns: worker.is_none(),
+        })
     }
 }
 
-/// The name of an option with `-` in place of `_`, as the programs read it, and its value if that is attached.
-fn option(word: &str) -> (String, Option<&str>) {
-    let (name, value) = match word.split_once('=') {
-        Some((name, value)) if name.starts_with('-') => (name, Some(value)),
-        _ => (word, None),
-    };
-    match name.strip_prefix("--") {
-        Some(long) => (format!("--{}", long.replace('_', "-")), value),
-        None => (name.to_owned(), value),
-    }
-}
-
-/// Whether the command, its environment or a script on the way to the program mentions a word, such as the name of another program.
+/// Whether the command, the name of a variable or a script on the way to the program mentions a word, such as the name of another program.
 fn mentions(launch: &Launch, word: &str, inventory: &Inventory) -> bool {
     let is_in = |text: &str| {
         let mut words = text.split(|it: char| !it.is_alphanumeric());
         words.any(|it| it.eq_ignore_ascii_case(word))
     };
-    let texts = launch
-        .chain
-        .iter()
-        .filter_map(|it| inventory.text(&it.path));
-    let mut texts = texts.map(|it| it.text);
-    let mut variables = launch
-        .container_environment
-        .keys()
-        .chain(launch.environment.keys());
+    let chain = launch.chain.iter();
+    let mut texts = chain.filter_map(|it| Some(inventory.text(&it.path)?.text));
+    let variables = launch.container_environment.keys();
+    let mut variables = variables.chain(launch.environment.keys());
     launch.command.iter().any(|it| is_in(it)) || texts.any(is_in) || variables.any(|it| is_in(it))
 }
 
@@ -131,79 +118,99 @@ fn mentions(launch: &Launch, word: &str, inventory: &Inventory) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use imgcheck_image::RootFilesystem;
+
     use super::*;
     use crate::knowledge;
 
     fn shown(command: &str) -> String {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
-        let options = Options::of(&words).unwrap();
+        let launch = Launch {
+            words,
+            ..Launch::default()
+        };
+        let root = RootFilesystem::merge(&[]);
         let catalogue = knowledge::catalogue().unwrap();
-        let mut programs = catalogue.settings.gpu_programs.iter();
-        let found = programs.find_map(|it| {
-            let words = options.arguments_of(&it.names, &it.modules, it.command.as_ref())?;
-            it.processes("it", words)
-        });
+        let inventory = Inventory::take(
+            &root,
+            &catalogue.toolkit,
+            &catalogue.network,
+            &catalogue.tools,
+        );
+        let found = GpuProcesses::of(
+            &launch,
+            &catalogue.settings.gpu_programs,
+            &catalogue.settings.launchers,
+            &inventory,
+        );
         found.map_or_else(String::new, |it| format!("{}: {}", it.count, it.options))
     }
 
     #[test]
-    fn options_say_how_many_processes_there_are() {
+    fn options_of_a_launcher() {
         for (command, expected) in [
             (
-                "python torchrun --nproc_per_node=8 train.py",
-                "8: --nproc-per-node 8",
+                "torchrun --nproc_per_node=8 train.py",
+                "8: --nproc_per_node=8",
             ),
             (
-                "python -m torch.distributed.run --nproc-per-node 2 --nnodes 4 train.py",
+                "-m torch.distributed.run --nproc-per-node 2 --nnodes 4 train.py",
                 "2: --nproc-per-node 2",
             ),
-            ("python torchrun --nproc-per-node gpu train.py", ""),
-            ("python torchrun --nproc-per-node= train.py", ""),
-            ("python torchrun train.py", ""),
-            ("python train.py --nproc-per-node 8", ""),
-            ("python deepspeed --num_gpus 4 train.py", "4: --num-gpus 4"),
             (
-                "python deepspeed --num_gpus 4 --hostfile hosts train.py",
-                "",
+                "torchrun --nproc-per-node 8 --nproc-per-node 2 -m train",
+                "2: --nproc-per-node 2",
             ),
             (
-                "python vllm serve m --tensor-parallel-size 4",
+                "torchrun --nproc-per-node 1 train.py --nproc-per-node 8",
+                "1: --nproc-per-node 1",
+            ),
+            ("torchrun train.py --nproc_per_node=8", ""),
+            ("torchrun --nproc-per-node gpu train.py", ""),
+            ("torchrun --nproc-per-node= train.py", ""),
+            ("torchrun --nosuch --nproc-per-node 8 train.py", ""),
+            ("torchrun train.py", ""),
+            ("train.py --nproc-per-node 8", ""),
+        ] {
+            assert_eq!(shown(&format!("python {command}")), expected, "{command}");
+        }
+    }
+
+    #[test]
+    fn options_of_a_server() {
+        for (command, expected) in [
+            (
+                "vllm serve m --tensor-parallel-size 4",
                 "4: --tensor-parallel-size 4",
             ),
             (
-                "python vllm serve m -tp 2 --pipeline_parallel_size=2",
-                "4: -tp 2 --pipeline-parallel-size 2",
+                "vllm serve m -tp 2 --pipeline_parallel_size=2",
+                "4: -tp 2 --pipeline_parallel_size=2",
             ),
             (
-                "python vllm serve m -tp 8 --tensor-parallel-size 2",
+                "vllm serve m -tp 8 --tensor-parallel-size 2",
                 "2: --tensor-parallel-size 2",
             ),
-            ("python vllm bench m -tp 8", ""),
+            ("vllm bench m -tp 8", ""),
             (
-                "python -m vllm.entrypoints.openai.api_server --tensor-parallel-size 2",
+                "-m vllm.entrypoints.openai.api_server --tensor-parallel-size 2",
                 "2: --tensor-parallel-size 2",
             ),
+            ("vllm serve m -tp 16 --distributed-executor-backend ray", ""),
+            ("vllm serve m -tp 16 --distributed-executor-backend=ray", ""),
+            ("vllm serve m -tp 16 --distributed-executor-backend=", ""),
             (
-                "python vllm serve m -tp 16 --distributed-executor-backend ray",
-                "",
-            ),
-            (
-                "python vllm serve m -tp 16 --distributed-executor-backend=ray",
-                "",
-            ),
-            (
-                "python vllm serve m -tp 4 --distributed-executor-backend mp",
+                "vllm serve m -tp 4 --distributed-executor-backend mp",
                 "4: -tp 4",
             ),
-            ("python vllm serve m -tp 16 --nnodes 2", ""),
-            ("python vllm serve m -tp 16 --config c.yaml", ""),
-            (
-                "python -m sglang.launch_server --tp 8 --model m",
-                "8: --tp 8",
-            ),
-            ("python -m sglang.launch_server --tp-size 16 --nnodes 2", ""),
+            ("vllm serve m -tp 16 --nnodes 2", ""),
+            ("vllm serve m -tp 16 --config c.yaml", ""),
+            ("vllm serve m -tp", ""),
+            ("vllm serve m -tp 18446744073709551615", ""),
+            ("-m sglang.launch_server --tp 8 --model m", "8: --tp 8"),
+            ("-m sglang.launch_server --tp-size 16 --nnodes 2", ""),
         ] {
-            assert_eq!(shown(command), expected, "{command}");
+            assert_eq!(shown(&format!("python {command}")), expected, "{command}");
         }
     }
 }

@@ -119,6 +119,7 @@ pub struct Stack {
     #[serde(skip)]
     pub script: Option<PythonScript>,
     /// The processes that the command starts, one for each GPU.
+    #[serde(skip)]
     pub gpu_processes: Option<GpuProcesses>,
     /// Tools that packages of the main process's environment need at run time, and that are missing.
     #[serde(skip)]
@@ -265,7 +266,12 @@ pub fn read(
     );
     Ok(Stack {
         script: PythonScript::of(&environments, launch, root),
-        gpu_processes: GpuProcesses::of(launch, &catalogue.settings.gpu_programs, &inventory),
+        gpu_processes: GpuProcesses::of(
+            launch,
+            &catalogue.settings.gpu_programs,
+            &catalogue.settings.launchers,
+            &inventory,
+        ),
         components,
         machines,
         gpu,

@@ -3,8 +3,7 @@
 
 use serde::Deserialize;
 
-use super::python_options::Options;
-use imgcheck_base::lexical::name_of;
+use super::python_options::{Options, option};
 use imgcheck_launch::{Launch, UNKNOWN};
 
 /// A launcher of `rules/knowledge/python-options.yaml`, which says what each field means.
@@ -64,8 +63,7 @@ impl Worker {
         let Some((launcher, arguments)) = found else {
             return Ok(None);
         };
-        let program = options.script.as_deref().map(name_of);
-        let program = program.or(options.module.as_deref()).unwrap_or_default();
+        let program = options.program();
         let named = |problem: String| format!("{program} {problem}");
         let mut variables = launcher.variables.iter();
         if let Some(name) = variables.find(|it| launch.environment.contains_key(*it)) {
@@ -167,14 +165,7 @@ impl PythonLauncher {
                 }
                 continue;
             }
-            let (name, attached) = match word.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (word.as_str(), None),
-            };
-            let name = match name.strip_prefix("--") {
-                Some(name) => format!("--{}", name.replace('_', "-")),
-                None => name.to_owned(),
-            };
+            let (name, attached) = option(word);
             let is_path = self.paths.contains(&name);
             if is_path || self.values.contains(&name) {
                 let value = attached.or_else(|| words.next().map(String::as_str));

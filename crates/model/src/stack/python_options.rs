@@ -76,6 +76,12 @@ impl Options {
         Some(options)
     }
 
+    /// The name of the script or module that Python executes; empty for `-c`, standard input and the interactive interpreter.
+    pub fn program(&self) -> &str {
+        let script = self.script.as_deref().map(name_of);
+        script.or(self.module.as_deref()).unwrap_or_default()
+    }
+
     /// The arguments of a program, if that is what Python executes: a script of one of these names or one of these modules, whose first
     /// argument is `command`.
     pub fn arguments_of(
@@ -142,6 +148,18 @@ impl Options {
                 Some((name, value)) => (name == setting).then_some(Some(value)),
                 None => (text == setting).then_some(None),
             })
+    }
+}
+
+/// An option of a program that may have `_` in place of `-` in its name: that name with `-`, and the value, if it is attached by `=`.
+pub(super) fn option(word: &str) -> (String, Option<&str>) {
+    let (name, value) = match word.split_once('=') {
+        Some((name, value)) if name.starts_with('-') => (name, Some(value)),
+        _ => (word, None),
+    };
+    match name.strip_prefix("--") {
+        Some(long) => (format!("--{}", long.replace('_', "-")), value),
+        None => (name.to_owned(), value),
     }
 }
 

@@ -56,9 +56,6 @@ pub(super) fn read(
     let undefined = argo::undefined(object, manifest);
     let object = expanded.as_ref().unwrap_or(object);
     let mut workload = of_expanded(object, manifest, objects, kinds);
-    if let Some(first) = workload.containers.first_mut() {
-        first.refused_fields.extend(undefined);
-    }
     workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
     workload
         .not_understood
@@ -67,6 +64,16 @@ pub(super) fn read(
             location: manifest.location(&it.reference),
             text: it.title,
         }));
+    match workload.containers.first_mut() {
+        Some(first) => first.refused_fields.extend(undefined),
+        None => workload
+            .not_understood
+            .extend(undefined.into_iter().map(|it| Evidence {
+                kind: EvidenceKind::Reference,
+                text: format!("template {}", it.value),
+                location: it.location,
+            })),
+    }
     let is_empty = workload.containers.is_empty() && workload.not_understood.is_empty();
     (!is_empty).then_some(workload)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fields::{MOST, quoted};
+use super::fields::{MOST, quoted, refused_at};
 use super::path::{self, Part};
 use crate::workload::facts::RefusedField;
 use crate::workload::kinds::Kind;
@@ -50,25 +50,6 @@ pub(super) fn refused(
     check.found
 }
 
-impl RefusedField {
-    /// A field whose value, or whose absence from a map, is not allowed.
-    pub(super) fn invalid(
-        field: String,
-        node: &Node,
-        says: impl Into<String>,
-        manifest: &Manifest,
-    ) -> Self {
-        RefusedField {
-            field,
-            value: node.text().unwrap_or_default().to_owned(),
-            problem: "invalid".to_owned(),
-            says: says.into(),
-            location: manifest.location(node),
-            ..RefusedField::default()
-        }
-    }
-}
-
 struct Check<'c> {
     manifest: &'c Manifest<'c>,
     /// The name of the container that is checked; else empty.
@@ -83,7 +64,9 @@ impl Check<'_> {
         }
         self.found.push(RefusedField {
             container: self.container.clone(),
-            ..RefusedField::invalid(field, node, says, self.manifest)
+            problem: "invalid".to_owned(),
+            says: says.into(),
+            ..refused_at(field, node, self.manifest)
         });
     }
 

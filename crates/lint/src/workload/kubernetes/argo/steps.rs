@@ -16,12 +16,27 @@ pub(super) fn path(object: &Node) -> &'static [&'static str] {
 /// The steps and tasks of a template.
 pub(super) fn steps(template: &Node) -> impl Iterator<Item = &Node> {
     let groups = template.items_of("steps");
-    let steps = groups.flat_map(|it| {
-        let nested = it.items_of("steps");
-        it.items().chain(nested)
+    groups.flat_map(steps_of_group).chain(tasks(template))
+}
+
+/// Same as [`steps`], each with its path in the template.
+pub(super) fn steps_with_paths(template: &Node) -> impl Iterator<Item = (String, &Node)> {
+    let groups = template.items_of("steps").enumerate();
+    let steps = groups.flat_map(|(group, it)| {
+        let steps = steps_of_group(it).enumerate();
+        steps.map(move |(at, it)| (format!("steps[{group}][{at}]"), it))
     });
+    let tasks = tasks(template).enumerate();
+    steps.chain(tasks.map(|(at, it)| (format!("dag.tasks[{at}]"), it)))
+}
+
+fn steps_of_group(group: &Node) -> impl Iterator<Item = &Node> {
+    group.items().chain(group.items_of("steps"))
+}
+
+fn tasks(template: &Node) -> impl Iterator<Item = &Node> {
     let dag = template.get("dag").into_iter();
-    steps.chain(dag.flat_map(|it| it.items_of("tasks")))
+    dag.flat_map(|it| it.items_of("tasks"))
 }
 
 /// Same as [`steps`], to change them.

@@ -1,10 +1,13 @@
 //! Templates that a workflow names and does not have: its controller fails it (`workflow/validate/validate.go`, `validateTemplateHolder`).
 
+use std::collections::HashSet;
+
 use imgcheck_base::document::Node;
 use imgcheck_base::spelling::nearest;
 
-use super::steps::{GROUP, path, steps};
+use super::steps::{GROUP, path, steps_with_paths};
 use crate::workload::facts::RefusedField;
+use crate::workload::kubernetes::fields::{MOST, refused_at};
 use crate::workload::shape::kind_of;
 use crate::workload::text::{Manifest, is_final};
 
@@ -15,36 +18,37 @@ pub(in crate::workload::kubernetes) fn undefined(
 ) -> Vec<RefusedField> {
     let path = path(object);
     let is_workflow = kind_of(object).is_some_and(|(group, _)| group == GROUP);
-    let spec = object.at(path.iter().copied()).filter(|_| is_workflow);
+    // Objects of a cluster have no text; their controller judges them.
+    let is_judged = is_workflow && !manifest.text().is_empty();
+    let spec = object.at(path.iter().copied()).filter(|_| is_judged);
     // Another object may have the templates.
     let Some(spec) = spec.filter(|it| it.get("workflowTemplateRef").is_none()) else {
         return Vec::new();
     };
-    let names: Vec<&str> = spec
-        .items_of("templates")
-        .filter_map(|it| it.text_of("name"))
-        .collect();
+    let templates = || spec.items_of("templates");
+    let names: HashSet<&str> = templates().filter_map(|it| it.text_of("name")).collect();
     if names.is_empty() || !names.iter().all(|it| is_final(it)) {
         return Vec::new();
     }
-    let path = path.join(".");
-    let ends = ["entrypoint", "onExit"].into_iter();
-    let ends = ends.filter_map(|it| Some((format!("{path}.{it}"), spec.get(it)?)));
-    let templates = spec.items_of("templates").enumerate();
-    let called = templates.flat_map(|(at, template)| {
-        let field = format!("{path}.templates[{at}]");
-        steps(template).filter_map(move |step| Some((field.clone(), step.get("template")?)))
+    let own = ["entrypoint", "onExit"].into_iter();
+    let own = own.filter_map(|it| Some((it.to_owned(), spec.get(it)?)));
+    let of_steps = templates().enumerate().flat_map(|(at, template)| {
+        steps_with_paths(template).filter_map(move |(path, step)| {
+            let field = format!("templates[{at}].{path}.template");
+            Some((field, step.get("template")?))
+        })
     });
-    let refused = ends.chain(called).filter_map(|(field, node)| {
-        let name = node
-            .text()
-            .filter(|it| is_final(it) && !names.contains(it))?;
+    let is_undefined = |name: &str| !name.is_empty() && is_final(name) && !names.contains(name);
+    let undefined = own.chain(of_steps);
+    let undefined = undefined.filter(|(_, node)| node.text().is_some_and(is_undefined));
+    let refused = undefined.take(MOST).map(|(field, node)| {
+        let name = node.text().unwrap_or_default();
         let meant = nearest(name, names.iter().copied()).unwrap_or_default();
-        Some(RefusedField {
+        RefusedField {
             problem: "undefined".to_owned(),
             meant: meant.to_owned(),
-            ..RefusedField::invalid(field, node, "", manifest)
-        })
+            ..refused_at(format!("{}.{field}", path.join(".")), node, manifest)
+        }
     });
     refused.collect()
 }

@@ -21,7 +21,7 @@ use crate::workload::text::Manifest;
 use imgcheck_base::document::Node;
 use imgcheck_base::error::Result;
 use imgcheck_model::knowledge::{OnFirstUse, table};
-pub(super) use refusal::MOST;
+pub(super) use refusal::{MOST, refused_at};
 pub(super) use scalar::number;
 use search::{Search, Types};
 use values::Values;

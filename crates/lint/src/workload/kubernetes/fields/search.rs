@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::refusal::{MOST, Refusal};
+use super::refusal::{MOST, Refusal, refused_at};
 use super::relations;
 use super::scalar::{Kind, kind_of};
 use super::values::Values;
@@ -14,8 +14,6 @@ use imgcheck_base::spelling::nearest;
 /// The fields of each type with the words for their types, such as `required list string`.
 pub(super) type Types = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The longest value that is shown.
-const LONGEST: usize = 60;
 /// Its fields are those of another rule, which knows the names of resources.
 const RESOURCES: &str = "ResourceRequirements";
 const CONTAINER: &str = "Container";
@@ -182,14 +180,9 @@ impl<'s> Search<'s> {
         if self.found.len() >= MOST {
             return;
         }
-        let text = node.text().unwrap_or_default();
-        let is_short = |it: &&str| it.len() <= LONGEST && !it.contains('\n');
         let mut refused = RefusedField {
             container: self.container.to_owned(),
-            field,
-            value: Some(text).filter(is_short).unwrap_or_default().to_owned(),
-            location: self.manifest.location(node),
-            ..RefusedField::default()
+            ..refused_at(field, node, self.manifest)
         };
         complete(&mut refused);
         self.found.push(refused);

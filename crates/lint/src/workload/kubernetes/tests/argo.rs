@@ -263,8 +263,8 @@ fn a_workflow_has_the_templates_that_it_names() {
         undefined(&text),
         [
             "6 spec.entrypoint mian main",
-            "11 spec.templates[0] trian train",
-            "15 spec.templates[1] tset "
+            "11 spec.templates[0].steps[0][0].template trian train",
+            "15 spec.templates[1].dag.tasks[1].template tset "
         ]
     );
     let cron = object(
@@ -277,7 +277,13 @@ fn a_workflow_has_the_templates_that_it_names() {
         "\n  entrypoint: x\n  workflowTemplateRef: {name: t}\n  templates: [{name: a, container: {image: a}}]\n",
         "\n  entrypoint: x\n  templates: [{name: '{{a}}', container: {image: a}}]\n",
         "\n  entrypoint: '{{a}}'\n  templates: [{name: a, container: {image: a}}]\n",
+        "\n  entrypoint: ''\n  onExit: ''\n  templates: [{name: a, container: {image: a}}]\n",
     ] {
         assert_eq!(undefined(&argo(spec)), [""; 0], "{spec}");
     }
+    // Nothing starts a container, so there is no finding, but it is no pass.
+    let alone = argo(
+        "\n  entrypoint: a\n  templates: [{name: a, steps: [[{name: s, template: nosuch}]]}]\n",
+    );
+    assert_eq!(containers(&[&alone]).1, ["template nosuch"]);
 }
