@@ -19,7 +19,7 @@ use super::view::ViewArguments;
 #[derive(Debug, Args)]
 pub struct PreflightArguments {
     /// Kubernetes manifests (YAML or JSON, any number of documents), Docker Compose files, and shell or batch scripts; a directory,
-    /// for the *.yaml, *.yml and *.json manifests in and below it; or - for standard input
+    /// for the *.yaml, *.yml and *.json manifests in it; or - for standard input
     ///
     /// imgcheck judges every container, including init, sidecar and ephemeral containers. Render charts and overlays first, and pipe in
     /// the output of `helm template …` or `kubectl kustomize …`.

@@ -374,6 +374,21 @@ fn more_processes_than_gpus() {
             "env: [{name: RAY_ADDRESS, value: 'head:6379'}]",
             "",
         ),
+        (
+            "[bash, -c, 'bash /join.sh && exec python3 -m vllm.entrypoints.openai.api_server -tp 4']",
+            "",
+            "",
+        ),
+        (
+            "[bash, -c, 'test -e /big || exec python3 -m torch.distributed.run --nproc-per-node 1 a.py; exec python3 -m torch.distributed.run --nproc-per-node 8 a.py']",
+            "",
+            "",
+        ),
+        (
+            "[python3, -m, torch.distributed.run, --nproc_per_node, '2', train.py]",
+            "env: [{name: CUDA_VISIBLE_DEVICES, value: ''}]",
+            "",
+        ),
     ] {
         let container = format!("command: {command}\n{GPU}\n{more}");
         let (_, report) = Input::new(&pod(&container, "")).json(&[]);

@@ -165,23 +165,6 @@ fn replicas_of_a_training_job() {
         pytorch(&replica("Master", "2", "pytorch")),
         refuses("Master.replicas` with the value `2`", "must be 1")
     );
-    let xgboost = job(
-        "XGBoostJob",
-        "xgbReplicaSpecs",
-        &replica("Worker", "2", "xgboost"),
-    );
-    assert_eq!(
-        refused(&xgboost).concat(),
-        ["the API server refuses `spec.xgbReplicaSpecs.Master`: Required value: must be present"]
-    );
-    let templated =
-        "    '{{role}}':\n      template: {spec: {containers: [{name: xgboost, image: IMAGE}]}}\n";
-    let templated = job(
-        "XGBoostJob",
-        "xgbReplicaSpecs",
-        &(replica("Worker", "2", "xgboost") + templated),
-    );
-    assert_eq!(refused(&templated).concat(), [""; 0]);
     for (kind, map, name, container) in [
         ("XGBoostJob", "xgbReplicaSpecs", "Master", "xgboost"),
         ("JAXJob", "jaxReplicaSpecs", "Worker", "jax"),

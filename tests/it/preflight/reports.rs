@@ -125,23 +125,20 @@ fn standard_input_is_a_manifest() {
 }
 
 #[test]
-fn a_directory_means_the_manifests_in_it_and_below_it() {
+fn a_directory_means_the_manifests_in_it() {
     let input = Input::new(MANIFEST);
     input.write("notes.txt", "nothing");
-    for directory in ["deploy/base", "deploy/.git", "deploy/chart", "none"] {
+    for directory in ["deploy/.git", "deploy/chart", "none"] {
         std::fs::create_dir_all(input.path().join(directory)).unwrap();
     }
-    input.write("deploy/base/c.yml", &MANIFEST.replace("prod", "below"));
-    input.write("deploy/.git/d.yaml", &MANIFEST.replace("prod", "hidden"));
+    input.write("deploy/.git/d.yaml", MANIFEST);
+    input.write("deploy/chart/values.yaml", "image: a\n");
     for (name, other) in [
         ("deploy/values.yaml", "image: a\n"),
         ("deploy/package.json", "{\"name\": \"a\"}"),
         ("deploy/tsconfig.json", "{ // a comment\n}"),
-        ("deploy/chart/Chart.yaml", "apiVersion: v2\nname: a\n"),
-        (
-            "deploy/chart/values.yaml",
-            "services: {a: {port: 1}}\nkind: a\n",
-        ),
+        ("deploy/Chart.yaml", "apiVersion: v2\nname: a\n"),
+        ("deploy/more.yaml", "services: {a: {port: 1}}\nkind: a\n"),
         ("deploy/empty.yaml", ""),
         (
             "deploy/index.json",
@@ -161,18 +158,17 @@ fn a_directory_means_the_manifests_in_it_and_below_it() {
     assert_eq!(code, 0);
     assert!(text.contains("Pod prod/p (deploy/a.yaml)"), "{text}");
     assert!(text.contains("Pod b (deploy/b.json)"), "{text}");
-    assert!(text.contains("Pod below/p (deploy/base/c.yml)"), "{text}");
-    assert!(!text.contains("hidden"), "{text}");
+    assert!(!text.contains("NOT JUDGED"), "{text}");
     let (code, _, error) = input.run(&["none"]);
     assert_eq!(code, 2);
     assert!(
-        error.contains("none: no manifest in this directory or below it"),
+        error.contains("none: no manifest in this directory"),
         "{error}"
     );
     // What is almost a manifest, and a template of a chart, are no other files.
-    input.write("deploy/base/e.yaml", "kind: Pod\nmetadata: {name: e}\n");
+    input.write("deploy/e.yaml", "kind: Pod\nmetadata: {name: e}\n");
     input.write(
-        "deploy/chart/f.yaml",
+        "deploy/f.yml",
         "apiVersion: v1\nkind: Pod\n{{ .Values.a }}\n",
     );
     let (code, _, error) = input.run(&["deploy"]);
@@ -182,6 +178,27 @@ fn a_directory_means_the_manifests_in_it_and_below_it() {
         "{error}"
     );
     assert!(error.contains("this is a template"), "{error}");
+}
+
+#[test]
+fn subdirectories_are_not_read_and_no_pass() {
+    let input = Input::new(MANIFEST);
+    std::fs::create_dir_all(input.path().join("deploy/base/deep")).unwrap();
+    input.write("deploy/base/deep/c.yml", MANIFEST);
+    let (code, _, error) = input.run(&["deploy"]);
+    assert_eq!(code, 2);
+    assert!(
+        error.contains("such as that of deploy/base/deep/c.yml"),
+        "{error}"
+    );
+    input.write("deploy/a.yaml", MANIFEST);
+    let gap = "subdirectories are not read, such as that of `deploy/base/deep/c.yml`: name each directory that you deploy";
+    let (code, text, _) = input.run(&["deploy/"]);
+    assert_eq!(code, 0);
+    assert!(text.contains(gap), "{text}");
+    assert_eq!(input.run(&["--strict", "deploy"]).0, 3);
+    let (code, text, _) = input.run(&["--strict", "deploy/a.yaml", "deploy/base/deep"]);
+    assert_eq!(code, 0, "{text}");
 }
 
 #[test]

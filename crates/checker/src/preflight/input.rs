@@ -1,7 +1,7 @@
 //! Reads the files of a request.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::directory::files_below;
@@ -16,7 +16,8 @@ use imgcheck_base::lexical;
 use imgcheck_base::yaml::{self, Pairs};
 use imgcheck_cluster::{self as cluster, Listing, Related};
 use imgcheck_lint::lint;
-use imgcheck_lint::workload;
+use imgcheck_lint::workload::{self, Evidence, EvidenceKind, Workload};
+use imgcheck_model::finding::Location;
 use imgcheck_model::knowledge;
 use imgcheck_model::targets::nodes::{self, Cluster, NodeClass};
 use imgcheck_rules::policy::discover::NAMES;
@@ -26,27 +27,41 @@ use imgcheck_source::source::is_image_file;
 const MAX_IMAGES: u64 = 16 * 1024 * 1024;
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
+/// The name of a file, and its text.
+type NamedText = (String, Result<String>);
+
+/// What a request names.
+#[derive(Default)]
+pub(super) struct Input {
+    /// The names and texts of the manifests.
+    pub texts: Vec<(String, String)>,
+    /// Those that could not be read.
+    pub unread: Vec<Unread>,
+    /// Directories with manifests in their subdirectories, as workloads that nobody looked at.
+    pub unsearched: Vec<Workload>,
+}
+
 impl PreflightRequest {
-    /// The names and texts of the manifests, and those that could not be read.
-    pub(super) fn texts(
-        &self,
-        cancellation: &Cancellation,
-    ) -> (Vec<(String, String)>, Vec<Unread>) {
-        let (mut texts, mut errors) = (Vec::new(), Vec::new());
+    /// The manifests.
+    pub(super) fn input(&self, cancellation: &Cancellation) -> Input {
+        let mut input = Input::default();
         for path in &self.files {
             let read = match path.is_dir() {
-                true => texts_below(path, cancellation),
-                false => Ok(vec![named_text(path)]),
+                true => texts_in(path, cancellation),
+                false => Ok((vec![named_text(path)], None)),
             };
-            let read = read.unwrap_or_else(|error| vec![(lexical::shown(path), Err(error))]);
-            for (name, text) in read {
+            let name = || lexical::shown(path);
+            let (texts, below) = read.unwrap_or_else(|error| (vec![(name(), Err(error))], None));
+            for (name, text) in texts {
                 match text {
-                    Ok(text) => texts.push((name, text)),
-                    Err(error) => errors.push(Unread::unjudged(name, error)),
+                    Ok(text) => input.texts.push((name, text)),
+                    Err(error) => input.unread.push(Unread::unjudged(name, error)),
                 }
             }
+            let unsearched = below.map(|it| unsearched(name(), &it));
+            input.unsearched.extend(unsearched);
         }
-        (texts, errors)
+        input
     }
 
     /// The sources of images by reference.
@@ -131,8 +146,23 @@ impl PreflightRequest {
     }
 }
 
-/// The name of a file, and its text.
-fn named_text(file: &Path) -> (String, Result<String>) {
+/// A directory with this manifest in a subdirectory.
+fn unsearched(directory: String, file: &Path) -> Workload {
+    let evidence = Evidence {
+        kind: EvidenceKind::Subdirectory,
+        text: lexical::shown(file),
+        location: Location::default(),
+    };
+    Workload {
+        file: directory.clone(),
+        kind: "directory".to_owned(),
+        name: directory,
+        not_understood: vec![evidence],
+        ..Workload::default()
+    }
+}
+
+fn named_text(file: &Path) -> NamedText {
     let name = lexical::shown(file);
     let text = text_of(file, &name);
     (name, text)
@@ -157,38 +187,56 @@ fn empty(name: &str) -> Error {
     }
 }
 
-/// The names and texts of the manifests below a directory, without the configuration of imgcheck and files that are something else, such as
-/// the values of a chart.
+/// The names and texts of the manifests in a directory, and the first manifest below its subdirectories, which belong to other directories.
 ///
 /// # Errors
 /// The directory cannot be read, has too many entries or no manifest, or the request was cancelled.
-fn texts_below(
+fn texts_in(
     directory: &Path,
     cancellation: &Cancellation,
-) -> Result<Vec<(String, Result<String>)>> {
+) -> Result<(Vec<NamedText>, Option<PathBuf>)> {
     let may_be_manifest = |path: &Path| {
         let ending = path.extension().and_then(|it| it.to_str());
         let is_configuration = NAMES.iter().any(|name| path.ends_with(name));
         ending.is_some_and(|it| ENDINGS.contains(&it)) && !is_configuration
     };
+    let files = files_below(directory, may_be_manifest, cancellation)?;
+    let (own, below): (Vec<_>, Vec<_>) = files
+        .into_iter()
+        .partition(|it| it.parent() == Some(directory));
     let mut texts = Vec::new();
-    for file in files_below(directory, may_be_manifest, cancellation)? {
+    for file in own {
         cancellation.check()?;
-        let (name, text) = named_text(&file);
-        let is_manifest = match &text {
-            Ok(text) => workload::is_manifest(&name, text),
-            // Too large, not text, or empty.
-            Err(_) => lint::beginning(&file).is_none_or(|it| it.contains("apiVersion")),
-        };
-        if is_manifest {
-            texts.push((name, text));
+        texts.extend(manifest(&file));
+    }
+    let mut unread = None;
+    for file in below {
+        cancellation.check()?;
+        if manifest(&file).is_some() {
+            unread = Some(file);
+            break;
         }
     }
     if texts.is_empty() {
         let name = directory.display();
-        let problem = format!("{name}: no manifest in this directory or below it");
-        let help = "a manifest ends with .yaml, .yml or .json, and has `apiVersion` and `kind`, or `services`";
+        let problem = format!("{name}: no manifest in this directory");
+        let help = match unread {
+            Some(file) => format!("subdirectories are not read: name the one that you deploy, such as that of {}", file.display()),
+            None => "a manifest ends with .yaml, .yml or .json, and has `apiVersion` and `kind`, or `services`".to_owned(),
+        };
         return Err(Error::usage(problem).with_help(help));
     }
-    Ok(texts)
+    Ok((texts, unread))
+}
+
+/// The name and text of a file that was found in a directory; `None` if it is something else than a manifest by its content, such as the
+/// values of a chart.
+fn manifest(file: &Path) -> Option<NamedText> {
+    let (name, text) = named_text(file);
+    let is_manifest = match &text {
+        Ok(text) => workload::is_manifest(&name, text),
+        // Too large, not text, or empty.
+        Err(_) => lint::beginning(file).is_none_or(|it| it.contains("apiVersion")),
+    };
+    is_manifest.then_some((name, text))
 }

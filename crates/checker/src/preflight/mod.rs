@@ -22,6 +22,7 @@ use imgcheck_lint::workload;
 use imgcheck_rules::policy::Subjects;
 
 pub use deployment::Deployment;
+use input::Input;
 use judging::{Judging, schedules};
 pub use request::PreflightRequest;
 pub use schedule::Schedule;
@@ -54,13 +55,18 @@ impl Checker {
         report.is_preflight = true;
         let sources = request.sources()?;
         let settings = request.request("");
-        let (files, unread) = request.texts(&settings.cancellation);
+        let Input {
+            texts: files,
+            unread,
+            unsearched,
+        } = request.input(&settings.cancellation);
         let listing = request.listing(&files, &settings.cancellation)?;
         let classes = request.classes(self, listing.as_ref())?;
         report.errors.extend(unread);
         let related = listing.map(|it| it.related).unwrap_or_default();
         let kinds = self.kinds()?;
         let (mut workloads, malformed) = workload::read(&files, &related, &kinds);
+        workloads.extend(unsearched);
         name_files(&mut workloads, &sources);
         let malformed = malformed.into_iter();
         report

@@ -13,6 +13,18 @@ const LONGEST: usize = 160;
 /// The gaps; empty if everything was understood.
 pub(super) fn gaps(workload: &Workload) -> Vec<Gap> {
     let all = workload.not_understood.iter();
+    let (subdirectories, all): (Vec<_>, Vec<_>) =
+        all.partition(|it| it.kind == EvidenceKind::Subdirectory);
+    let subdirectories = subdirectories.into_iter().map(|it| Gap {
+        code: GapCode::WorkloadNotUnderstood,
+        message: format!(
+            "subdirectories are not read, such as that of `{}`: name each directory that you deploy",
+            it.text
+        ),
+        path: Some(workload.file.clone()),
+        layer: None,
+    });
+    let all = all.into_iter();
     let (references, others): (Vec<_>, Vec<_>) =
         all.partition(|it| it.kind == EvidenceKind::Reference);
     let gap = |(named, is_one): (String, bool), [one, several]: [&str; 2], rest: &str| Gap {
@@ -32,7 +44,7 @@ pub(super) fn gaps(workload: &Workload) -> Vec<Gap> {
         let rest = "not in the input: check the file that has it in the same run";
         gap(it, ["is", "are"], rest)
     });
-    others.into_iter().chain(references).collect()
+    subdirectories.chain(others).chain(references).collect()
 }
 
 /// The first ones by name, and whether it is only one; `None` without any.
@@ -55,6 +67,7 @@ fn named(evidence: &Evidence) -> String {
         EvidenceKind::Gpu => "GPU request",
         EvidenceKind::Command => "command",
         EvidenceKind::Reference => "object",
+        EvidenceKind::Subdirectory => "file",
     };
     let text = shortened(&evidence.text, LONGEST);
     let line = evidence.location.line;

@@ -35,7 +35,7 @@ pub struct PreflightRequest {
 }
 
 impl PreflightRequest {
-    /// Manifests by path; `-` is standard input, a directory means the manifests below it, in `*.yaml`, `*.yml` and `*.json` files.
+    /// Manifests by path; `-` is standard input, a directory means the manifests in it, in `*.yaml`, `*.yml` and `*.json` files.
     pub fn new<P: Into<PathBuf>>(files: impl IntoIterator<Item = P>) -> Self {
         PreflightRequest {
             files: files.into_iter().map(Into::into).collect(),

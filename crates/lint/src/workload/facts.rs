@@ -293,6 +293,8 @@ pub enum EvidenceKind {
     Command,
     /// A reference to an object that starts containers, and is not in the input.
     Reference,
+    /// A manifest in a subdirectory, which is not read.
+    Subdirectory,
 }
 
 /// The runtime class of a Pod.

@@ -111,8 +111,6 @@ pub(super) struct ReplicaSpecs {
     pub container: String,
     /// The replica type that has exactly one replica.
     pub single: Option<String>,
-    /// The replica type that must be there.
-    pub required: Option<String>,
 }
 
 /// What becomes of resources that an object has for its containers.

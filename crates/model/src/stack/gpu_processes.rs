@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::inventory::Inventory;
 use super::python_launcher::{PythonLauncher, Worker};
 use super::python_options::{Options, option};
+use imgcheck_base::lexical::name_of;
 use imgcheck_launch::{Launch, UNKNOWN};
 
 /// The processes that the program of a container starts on its machine, each for a GPU of its own.
@@ -51,8 +52,18 @@ impl GpuProcesses {
             |it: &GpuProgram| options.arguments_of(&it.names, &it.modules, it.command.as_ref());
         let mut programs = programs.iter();
         let (program, words) = programs.find_map(|it| Some((it, arguments(it)?.to_vec())))?;
+        let script = Script::of(launch, inventory);
+        let name = options.program();
+        let started = match &program.command {
+            Some(command) => format!("{name} {command}"),
+            None => name.to_owned(),
+        };
         let cluster = program.cluster_program.as_deref();
-        if cluster.is_some_and(|it| mentions(launch, it, inventory)) {
+        let may_join = |it: &str| script.mentions(it) || script.starts_others();
+        if script.count(&started) > 1
+            || cluster.is_some_and(may_join)
+            || launch.environment.contains_key("CUDA_VISIBLE_DEVICES")
+        {
             return None;
         }
         let worker = Worker::of(launch, launchers, |_| false).ok()?;
@@ -101,17 +112,55 @@ impl GpuProgram {
     }
 }
 
-/// Whether the command, the name of a variable or a script on the way to the program mentions a word, such as the name of another program.
-fn mentions(launch: &Launch, word: &str, inventory: &Inventory) -> bool {
-    let is_in = |text: &str| {
-        let mut words = text.split(|it: char| !it.is_alphanumeric());
-        words.any(|it| it.eq_ignore_ascii_case(word))
-    };
-    let chain = launch.chain.iter();
-    let mut texts = chain.filter_map(|it| Some(inventory.text(&it.path)?.text));
-    let variables = launch.container_environment.keys();
-    let mut variables = variables.chain(launch.environment.keys());
-    launch.command.iter().any(|it| is_in(it)) || texts.any(is_in) || variables.any(|it| is_in(it))
+/// What leads to the program: the command, the names of variables, and the scripts on the way.
+struct Script {
+    texts: Vec<String>,
+    paths: Vec<String>,
+}
+
+impl Script {
+    fn of(launch: &Launch, inventory: &Inventory) -> Self {
+        let variables = launch.container_environment.keys();
+        let variables: Vec<&str> = variables
+            .chain(launch.environment.keys())
+            .map(String::as_str)
+            .collect();
+        let chain = launch.chain.iter();
+        let scripts = chain.filter_map(|it| Some(inventory.text(&it.path)?.text.to_owned()));
+        let own = [launch.command.join(" "), variables.join(" ")];
+        Script {
+            texts: own.into_iter().chain(scripts).collect(),
+            paths: launch.chain.iter().map(|it| it.path.clone()).collect(),
+        }
+    }
+
+    /// How often it has these words: another branch may start the program with other options.
+    fn count(&self, words: &str) -> usize {
+        let texts = self.texts.iter();
+        let texts = texts.map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
+        texts.map(|it| it.matches(words).count()).sum()
+    }
+
+    /// Whether it mentions a program.
+    fn mentions(&self, program: &str) -> bool {
+        let mut words = self
+            .texts
+            .iter()
+            .flat_map(|it| it.split(|it: char| !it.is_alphanumeric()));
+        words.any(|it| it.eq_ignore_ascii_case(program))
+    }
+
+    /// Whether it names a script that is not on the way, whose text is not here.
+    fn starts_others(&self) -> bool {
+        let mut words = self
+            .texts
+            .iter()
+            .flat_map(|it| it.split(|it: char| it.is_whitespace() || "'\"();".contains(it)));
+        words.any(|word| {
+            let mut paths = self.paths.iter();
+            word.ends_with(".sh") && !paths.any(|it| name_of(it) == name_of(word))
+        })
+    }
 }
 
 #[cfg(test)]

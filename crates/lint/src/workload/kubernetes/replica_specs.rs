@@ -32,14 +32,6 @@ impl ReplicaSpecs {
                 ..refused_at(format!("{path}.{field}"), node, manifest)
             });
         };
-        if let Some(name) = self.missing(map) {
-            add(
-                name.to_owned(),
-                map,
-                "Required value: must be present".to_owned(),
-                "",
-            );
-        }
         for (key, replica) in map.entries() {
             let Some(name) = key.text().filter(|it| is_final(it)) else {
                 continue;
@@ -69,14 +61,6 @@ impl ReplicaSpecs {
             }
         }
         found
-    }
-
-    /// The replica type that is required and not there.
-    fn missing(&self, map: &Node) -> Option<&str> {
-        let mut names = map.entries().map(|(key, _)| key.text().unwrap_or_default());
-        let required = self.required.as_deref()?;
-        let is_there = names.any(|it| it.eq_ignore_ascii_case(required) || !is_final(it));
-        (!is_there).then_some(required)
     }
 
     /// What is said of a replica type that there is not.
