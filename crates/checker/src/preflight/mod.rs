@@ -8,6 +8,7 @@ mod images;
 mod input;
 mod judging;
 mod kubelet;
+mod manifests;
 mod not_understood;
 mod request;
 mod schedule;
@@ -22,8 +23,8 @@ use imgcheck_lint::workload;
 use imgcheck_rules::policy::Subjects;
 
 pub use deployment::Deployment;
-use input::Input;
 use judging::{Judging, schedules};
+use manifests::Manifests;
 pub use request::PreflightRequest;
 pub use schedule::Schedule;
 use sources::{Sources, name_files};
@@ -55,11 +56,11 @@ impl Checker {
         report.is_preflight = true;
         let sources = request.sources()?;
         let settings = request.request("");
-        let Input {
+        let Manifests {
             texts: files,
             unread,
             unsearched,
-        } = request.input(&settings.cancellation);
+        } = request.manifests(&settings.cancellation);
         let listing = request.listing(&files, &settings.cancellation)?;
         let classes = request.classes(self, listing.as_ref())?;
         report.errors.extend(unread);

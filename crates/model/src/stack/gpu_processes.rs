@@ -51,36 +51,40 @@ impl GpuProcesses {
         let arguments =
             |it: &GpuProgram| options.arguments_of(&it.names, &it.modules, it.command.as_ref());
         let mut programs = programs.iter();
-        let (program, words) = programs.find_map(|it| Some((it, arguments(it)?.to_vec())))?;
-        let script = Script::of(launch, inventory);
-        let name = options.program();
-        let started = match &program.command {
-            Some(command) => format!("{name} {command}"),
-            None => name.to_owned(),
-        };
-        let cluster = program.cluster_program.as_deref();
-        let may_join = |it: &str| script.mentions(it) || script.starts_others();
-        if script.count(&started) > 1
-            || cluster.is_some_and(may_join)
-            || launch.environment.contains_key("CUDA_VISIBLE_DEVICES")
-        {
+        let (program, words) = programs.find_map(|it| Some((it, arguments(it)?)))?;
+        if !program.is_certain(options.program(), launch, inventory) {
             return None;
         }
         let worker = Worker::of(launch, launchers, |_| false).ok()?;
-        program.processes(options.program(), &words, worker.as_ref())
+        // The arguments of a launcher end where those of its script begin.
+        let of_script = worker.as_ref().map_or(0, |it| it.options.rest.len());
+        let own = &words[..words.len().saturating_sub(of_script)];
+        let (count, written) = program.count(own)?;
+        Some(GpuProcesses {
+            program: options.program().to_owned(),
+            options: written,
+            count,
+            assigns: worker.is_none(),
+        })
     }
 }
 
 impl GpuProgram {
-    /// What its arguments say. A launcher's own end where those of its worker begin.
-    fn processes(
-        &self,
-        program: &str,
-        arguments: &[String],
-        worker: Option<&Worker>,
-    ) -> Option<GpuProcesses> {
-        let of_script = worker.map_or(0, |it| it.options.rest.len());
-        let words = &arguments[..arguments.len().saturating_sub(of_script)];
+    /// Whether the command certainly starts the program on this machine alone, and with these options.
+    fn is_certain(&self, name: &str, launch: &Launch, inventory: &Inventory) -> bool {
+        let script = Script::of(launch, inventory);
+        let started = match &self.command {
+            Some(command) => format!("{name} {command}"),
+            None => name.to_owned(),
+        };
+        let joins = |it: &str| script.mentions(it) || script.starts_others();
+        script.count(&started) <= 1
+            && !self.cluster_program.as_deref().is_some_and(joins)
+            && !launch.environment.contains_key("CUDA_VISIBLE_DEVICES")
+    }
+
+    /// The number of processes that its arguments say, and the options that do so.
+    fn count(&self, words: &[String]) -> Option<(u32, String)> {
         let parts: Vec<_> = words.iter().map(|it| option(it)).collect();
         let mut written = Vec::new();
         let mut count = 1u32;
@@ -103,12 +107,7 @@ impl GpuProgram {
             count = count.checked_mul(value.parse().ok()?)?;
             written.push(own.join(" "));
         }
-        (!written.is_empty()).then(|| GpuProcesses {
-            program: program.to_owned(),
-            options: written.join(" "),
-            count,
-            assigns: worker.is_none(),
-        })
+        (!written.is_empty()).then(|| (count, written.join(" ")))
     }
 }
 
@@ -240,6 +239,8 @@ mod tests {
                 "vllm serve m -tp 8 --tensor-parallel-size 2",
                 "2: --tensor-parallel-size 2",
             ),
+            ("vllm serve m -tp 2 -dp 4", "8: -tp 2 -dp 4"),
+            ("vllm serve m -tp 2 -dp 4 -dpl 1", ""),
             ("vllm bench m -tp 8", ""),
             (
                 "-m vllm.entrypoints.openai.api_server --tensor-parallel-size 2",
