@@ -2,6 +2,7 @@
 
 mod certain_failures;
 mod config_maps;
+mod gpu_counts;
 mod kinds;
 mod kubelet;
 mod kubernetes;

@@ -65,11 +65,7 @@ pub fn read(
     for (name, text) in files {
         match documents(name, text) {
             Ok((manifest, documents)) => {
-                let mut flat = Vec::new();
-                documents
-                    .iter()
-                    .for_each(|it| shape::flatten(it, &mut flat));
-                for object in flat {
+                for object in objects_in(&documents) {
                     objects.add(object, kinds);
                     objects.add_refused(object, &manifest);
                 }
@@ -103,11 +99,7 @@ pub fn is_manifest(name: &str, text: &str) -> bool {
     };
     let has = |it: &Node, keys: [&str; 2]| keys.iter().any(|key| it.get(key).is_some());
     let is_service = |it: &Node| has(it, ["image", "build"]);
-    let mut flat = Vec::new();
-    documents
-        .iter()
-        .for_each(|it| shape::flatten(it, &mut flat));
-    flat.into_iter().any(|it| {
+    objects_in(&documents).into_iter().any(|it| {
         let is_object = has(it, ["apiVersion", "kind"]) && has(it, ["metadata", "spec"]);
         let mut services = services(it).into_iter().flat_map(Node::entries);
         is_object
@@ -208,6 +200,14 @@ fn documents<'t>(name: &'t str, text: &'t str) -> Result<(Manifest<'t>, Vec<Node
     Ok((manifest, documents))
 }
 
+/// The objects of documents: those of a list one by one.
+fn objects_in(documents: &[Node]) -> Vec<&Node> {
+    let mut objects = Vec::new();
+    let documents = documents.iter();
+    documents.for_each(|it| shape::flatten(it, &mut objects));
+    objects
+}
+
 /// The error of a file that is a template, at its first placeholder.
 fn template(manifest: &Manifest) -> Option<Error> {
     let at = manifest.text().find("{{")?;
@@ -221,15 +221,11 @@ fn workloads_of(
     objects: &Objects,
     kinds: &Kinds,
 ) -> (Vec<Workload>, Vec<Error>) {
-    let mut flat = Vec::new();
-    documents
-        .iter()
-        .for_each(|it| shape::flatten(it, &mut flat));
     let (mut workloads, mut errors) = (Vec::new(), Vec::new());
     if script::is_script(manifest.text()) {
         workloads.extend(script::read(manifest, kinds));
     }
-    for document in flat {
+    for document in objects_in(documents) {
         if let Some(services) = services(document) {
             workloads.push(compose::read(document, services, manifest, kinds));
         } else if shape::is_object(document) {

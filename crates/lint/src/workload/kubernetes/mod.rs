@@ -35,6 +35,7 @@ use super::kinds::{Kind, Kinds, Resources};
 use super::shape::{is_pod, kind_of};
 use super::text::Manifest;
 use imgcheck_base::document::Node;
+use imgcheck_model::finding::Location;
 
 use fields::Fields;
 pub use objects::Objects;
@@ -57,23 +58,24 @@ pub(super) fn read(
     let object = expanded.as_ref().unwrap_or(object);
     let mut workload = of_expanded(object, manifest, objects, kinds);
     workload.not_understood = not_understood(object, &workload.containers, manifest, kinds);
-    workload
-        .not_understood
-        .extend(missing.into_iter().map(|it| Evidence {
-            kind: EvidenceKind::Reference,
-            location: manifest.location(&it.reference),
-            text: it.title,
-        }));
+    let missing = missing.into_iter();
+    let missing = missing.map(|it| (it.title, manifest.location(&it.reference)));
+    let mut references: Vec<(String, Location)> = missing.collect();
     match workload.containers.first_mut() {
         Some(first) => first.refused_fields.extend(undefined),
-        None => workload
-            .not_understood
-            .extend(undefined.into_iter().map(|it| Evidence {
-                kind: EvidenceKind::Reference,
-                text: format!("template {}", it.value),
-                location: it.location,
-            })),
+        None => {
+            let undefined = undefined.into_iter();
+            references.extend(undefined.map(|it| (format!("template {}", it.value), it.location)));
+        }
     }
+    let references = references.into_iter();
+    workload
+        .not_understood
+        .extend(references.map(|(text, location)| Evidence {
+            kind: EvidenceKind::Reference,
+            location,
+            text,
+        }));
     let is_empty = workload.containers.is_empty() && workload.not_understood.is_empty();
     (!is_empty).then_some(workload)
 }
